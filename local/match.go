@@ -20,12 +20,14 @@ func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder 
 	}
 	flat := plan.Masks != nil
 	empty := plan.Source.AllowEmpty
-	plan.Source = pipeline.Source{Path: filename.Name(folder), AllowEmpty: empty, Table: plan.Source.Table}
-	if plan.Source.Fingerprint, err = p.fingerprintOf(ctx, folder, table, flat, empty); err != nil {
+	source := plan.Source
+	source.Root, source.Path, source.Fingerprint = "", filename.Name(folder), ""
+	plan.Source = source
+	if plan.Source.Fingerprint, err = p.fingerprintOf(ctx, source, table, flat); err != nil {
 		return "", "", err
 	}
 	if flat && plan.Masks.Root == "" {
-		if plan.Masks.Fingerprint, err = p.fingerprintOf(ctx, string(plan.Masks.Path), nil, flat, empty); err != nil {
+		if plan.Masks.Fingerprint, err = p.fingerprintOf(ctx, pipeline.Source{Path: plan.Masks.Path, AllowEmpty: empty}, nil, flat); err != nil {
 			return "", "", err
 		}
 	}
@@ -38,9 +40,9 @@ func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder 
 }
 
 // fingerprintOf is that of a folder of this machine, or of what a table lists below it.
-func (p *Pipelines) fingerprintOf(ctx context.Context, folder string, table *client.Table, flat, empty bool) (string, error) {
-	o := p.options.Lists
-	o.Flat, o.Empty = flat, empty
+func (p *Pipelines) fingerprintOf(ctx context.Context, source pipeline.Source, table *client.Table, flat bool) (string, error) {
+	o, folder := p.options.Lists, string(source.Path)
+	o.Flat, o.Empty, o.Label, o.Values = flat, source.AllowEmpty, source.Label, source.Values
 	var err error
 	if table != nil {
 		if o.Table, err = p.keepTable(table); err != nil {

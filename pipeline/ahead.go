@@ -61,7 +61,7 @@ const (
 
 // plan readies a want's reads; nil: none of them is read ahead.
 func (a *readAhead) plan(w *Want) *wantAhead {
-	if w.job.ahead == 0 || len(w.job.pictures) == 0 || w.replay != nil || a.budget <= 0 {
+	if w.job.ahead == 0 || !w.job.readsFiles() || w.replay != nil || a.budget <= 0 {
 		return nil
 	}
 	q := &wantAhead{want: w, reads: make([]fileAhead, w.Name.Len())}

@@ -24,7 +24,8 @@ type Job struct {
 	ahead      int             // files that are read at once before workers need them
 	roots      []*storage.Root // that a sample is read from; none where no file is
 	fields     []batch.Field
-	pictures   []picture         // none where the plan asks for no images
+	pictures   []picture // none where the plan asks for no images
+	values     []valueField
 	masks      *masks            // nil: none
 	index      *imageindex.Cache // nil: none is kept
 	substitute order.Key
@@ -51,10 +52,18 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
+	var err error
+	if j.values, err = listValues(&pinned, s); err != nil {
+		return nil, err
+	}
 	if slices.Contains(pinned.Fields, imageField) {
 		j.pictures = pinned.listPictures()
+	}
+	if j.readsFiles() {
 		j.roots = []*storage.Root{j.root}
 		j.ahead = s.Ahead()
+	}
+	if len(j.pictures) > 0 {
 		j.index = p.indexes.storeOf(s.Fingerprint(), s.Len())
 	}
 	j.setFields()
@@ -65,6 +74,10 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 // the index.
 func (j *Job) setFields() {
 	for _, name := range j.plan.Fields {
+		if i := slices.IndexFunc(j.values, func(v valueField) bool { return v.name == name }); i >= 0 {
+			j.fields = append(j.fields, j.values[i].fieldOf())
+			continue
+		}
 		if name != imageField && name != maskField {
 			j.fields = append(j.fields, batch.Field{Name: name, DType: "int64"})
 			continue

@@ -69,6 +69,7 @@ func (a *assembly) clearSample(i int) {
 		a.setBoxes(k, i, make([]transform.Box, pictures[k].chain.Boxes()))
 	}
 	a.setNumber("label", i, 0)
+	a.clearValues(i)
 }
 
 // setBoxes writes the rectangles of picture k of sample i.

@@ -34,7 +34,7 @@ type Plan struct {
 	Views []transform.Chain `json:"views,omitempty"`
 	// Masks are pictures of the same names as those of Source, whose pixels are numbers and are moved as those are: the field "mask".
 	Masks *Source `json:"masks,omitempty"`
-	// Fields of a batch: "image", "label", "mask". Every batch has "index" too.
+	// Fields of a batch: "image", "label", "mask", and values that the data has besides. Every batch has "index" too.
 	Fields []string `json:"fields"`
 	// ApplyEXIF turns pictures as their EXIF data says before anything else. Plans without it are as they were before it existed.
 	ApplyEXIF bool `json:"apply_exif,omitempty"`
@@ -57,6 +57,10 @@ type Source struct {
 	// Table is the SHA-256, in hex, of a list that the trainer has given the node: samples are what it lists below the folder. Empty: the folder
 	// itself says. The list says where the samples are found, as Root and Path do, and the fingerprint what they are.
 	Table string `json:"table,omitempty"`
+	// Label says where labels are, of lists, tables and tar files: see layout.Choice. As Table it says where to find what the fingerprint pins.
+	Label string `json:"label,omitempty"`
+	// Values, with commas between them, are the fields of the plan that are values of the data.
+	Values string `json:"-"`
 }
 
 // What a batch does with a sample that does not decode.
@@ -154,13 +158,8 @@ func (p *Plan) checkFields() error {
 	if err := oneOf("on_error", p.OnError, Raise, Skip, Substitute); err != nil {
 		return err
 	}
-	for i, f := range p.Fields {
-		if err := oneOf(fmt.Sprintf("fields[%d]", i), f, imageField, "label", maskField); err != nil {
-			return err
-		}
-		if slices.Contains(p.Fields[:i], f) {
-			return &batch.PlanError{Field: fmt.Sprintf("fields[%d]", i), Message: f + " is there twice"}
-		}
+	if err := p.checkNames(); err != nil {
+		return err
 	}
 	if err := p.Source.checkSource("source"); err != nil {
 		return err
@@ -171,6 +170,9 @@ func (p *Plan) checkFields() error {
 		}
 		if p.Masks.Table != "" || p.Source.Table != "" {
 			return &batch.PlanError{Field: "masks", Message: "go with a folder, not with a table"}
+		}
+		if p.Masks.Label != "" {
+			return &batch.PlanError{Field: "masks.label", Message: "masks have no labels"}
 		}
 	}
 	if err := p.checkMasks(); err != nil {
@@ -201,6 +203,9 @@ func (s *Source) checkSource(field string) error {
 			return &batch.PlanError{Field: field + ".table", Message: "not a SHA-256 in hex"}
 		}
 	}
+	if l := s.Label; l != "" && !isValueName(strings.TrimPrefix(l, "json:")) {
+		return &batch.PlanError{Field: field + ".label", Message: fmt.Sprintf("%.99q names no member and no column", l), Nearest: "json:label"}
+	}
 	return nil
 }
 
@@ -211,7 +216,7 @@ func (p *Plan) Canonical() []byte { return marshalCanonical(p) }
 // machine finds the data. The fingerprint must be pinned.
 func (p *Plan) Hash() string {
 	q := *p
-	q.Source.Root, q.Source.Path, q.Source.Table = "", "", ""
+	q.Source.Root, q.Source.Path, q.Source.Table, q.Source.Label = "", "", "", ""
 	q.Masks = q.Masks.withoutPlace()
 	return digestOf("plan", q)
 }

@@ -24,6 +24,8 @@ type Sample struct {
 	Draws         []transform.Draw
 	// Mask is Height × Width numbers, for plans with masks.
 	Mask []byte
+	// Values are those that the plan asks for, by their fields; none where no pixels were asked for.
+	Values map[string][]byte
 	// Views, of a plan that has some, stand in place of Height, Width, Image and Draws.
 	Views []View
 	Err   *SampleError
@@ -98,12 +100,19 @@ func (k *worker) replaySample() error {
 	w := k.want
 	j, s := w.job, &w.replay.samples[k.at]
 	line, err := w.describeSample(k.at)
-	if err != nil || len(j.pictures) == 0 {
+	if err != nil {
 		return err
+	}
+	if !j.readsFiles() {
+		s.Values = j.copyValues(&line, nil)
+		return nil
 	}
 	mask, release, err := k.readAll(j, s.Ref, &line)
 	defer release()
 	if err == nil {
+		s.Values = j.copyValues(&line, k.file)
+	}
+	if err == nil && len(j.pictures) > 0 {
 		d, giveBack := k.acquireDecoder()
 		defer giveBack()
 		err = d.catchPanic(j.p.options.OnPanic, s.Ref, &line, func() error { return d.replayPictures(k, s, &mask) })

@@ -94,13 +94,18 @@ func (k *worker) trySample(ref batch.Ref) error {
 	}
 	w.assembly.setNumber("label", i, uint64(s.Label))
 	w.assembly.setNumber("index", i, ref.Index)
-	if len(j.pictures) == 0 {
+	if !j.readsFiles() {
+		w.assembly.setValues(i, &s, nil)
 		return nil
 	}
 	mask, release, err := k.readAll(j, ref, &s)
 	defer release()
 	if err != nil {
 		return err
+	}
+	w.assembly.setValues(i, &s, k.file)
+	if len(j.pictures) == 0 {
+		return nil
 	}
 	w.assembly.markStage(i, filesRead)
 	d, giveBack := k.acquireDecoder()

@@ -98,7 +98,7 @@ func fromClasses(classes []dataset.Class) []*pb.Class {
 
 func fromSample(s *pipeline.Sample) *pb.Sample {
 	p := &pb.Sample{
-		Key: []byte(s.Key), Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: uint64(s.EncodedBytes),
+		Key: []byte(s.Key), Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: uint64(s.EncodedBytes), Values: s.Values,
 		Height: uint32(s.Height), Width: uint32(s.Width), Image: append(s.Image, s.Mask...),
 	}
 	if s.Err != nil {

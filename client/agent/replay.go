@@ -31,6 +31,7 @@ type sampleJSON struct {
 	Offset       int               `json:"offset"`
 	Draws        []json.RawMessage `json:"draws"`
 	Error        *sampleError      `json:"error"`
+	Values       map[string][]byte `json:"values,omitempty"`
 }
 
 func (l *loader) replaySamples(ctx context.Context, params json.RawMessage) (any, []byte, error) {
@@ -63,7 +64,7 @@ func newSamples(answer []*pb.Sample) (samples []sampleJSON, blob []byte) {
 	for _, s := range answer {
 		j := sampleJSON{
 			Key: filename.Name(s.Key), Index: s.Index, Repeat: s.Repeat, Label: s.Label, EncodedBytes: s.EncodedBytes,
-			Height: s.Height, Width: s.Width, Offset: len(blob), Draws: []json.RawMessage{},
+			Height: s.Height, Width: s.Width, Offset: len(blob), Draws: []json.RawMessage{}, Values: s.Values,
 		}
 		for _, d := range s.Draws {
 			j.Draws = append(j.Draws, drawJSON(d))

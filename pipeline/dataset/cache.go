@@ -65,6 +65,9 @@ func newCache(o Options, root string) cache {
 	if o.Table != "" { // and so is that of the samples that a table names
 		root += "\x00\x00" + filepath.Base(o.Table)
 	}
+	if o.Label != "" || o.Values != "" { // and one with other labels, or with values
+		root += "\x00\x00\x00" + o.Label + "\x00" + o.Values
+	}
 	key := sha256.Sum256([]byte(root))
 	c := cache{
 		name: hex.EncodeToString(key[:16]) + ending, limit: o.CacheBytes,

@@ -59,6 +59,9 @@ type Options struct {
 	// Table, if set, is the file of a list, in JSON as layout.List reads it: the samples are what it lists below the place, which is a folder.
 	// The file's name stands for its contents.
 	Table string
+	// Label says where labels are, see layout.Choice, and Values, with commas between them, what else is listed of each sample. Both are for
+	// lists, tables and tar files.
+	Label, Values string
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
 	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.
@@ -112,6 +115,9 @@ type Sample = manifest.Sample
 // Class is one class of a snapshot.
 type Class = manifest.Class
 
+// Value is what each sample of a snapshot has besides its picture; see Options.Values.
+type Value = manifest.Value
+
 // Questions are those that Open has asked the file system and that it has not answered.
 type Questions = layout.Questions
 
@@ -121,6 +127,7 @@ type Snapshot struct {
 	part        string // of it: a list or a pattern; empty: all
 	cached      bool
 	classes     []Class
+	values      []Value
 	samples     int
 	fingerprint string
 	form        manifest.Form
@@ -217,11 +224,14 @@ func (s *Snapshot) scan(ctx context.Context, o Options) error {
 
 // list looks for the samples and keeps the list of them.
 func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
+	found, err := layoutOf(ctx, s.source, s.path, s.part, o)
+	if err != nil {
+		return memory{}, err
+	}
 	list, err := s.cache.begin(ctx)
 	if err != nil {
 		return memory{}, err
 	}
-	found := layoutOf(ctx, s.source, s.path, s.part, o)
 	form := found.Form()
 	if store.IsURL(s.path) {
 		form |= manifest.Versioned
@@ -252,6 +262,7 @@ func (s *Snapshot) use(m memory) (err error) {
 	}
 	s.memory, s.manifest = m, list
 	s.samples, s.classes, s.form = list.Samples(), list.Classes(), list.Form()
+	s.values = list.Values()
 	s.fingerprint = hex.EncodeToString(list.Fingerprint())
 	s.listed = time.Unix(0, list.Scanned())
 	return nil
@@ -266,6 +277,12 @@ func (s *Snapshot) Fingerprint() string { return s.fingerprint }
 
 // Classes lists the classes in label order. The caller must not change the slice.
 func (s *Snapshot) Classes() []Class { return s.classes }
+
+// Values are what each sample has besides its picture, as Options.Values names them. The caller must not change the slice.
+func (s *Snapshot) Values() []Value { return s.values }
+
+// ValuesInFiles reports whether values lie in files, with the pictures, so that Read brings both; else At does.
+func (s *Snapshot) ValuesInFiles() bool { return len(s.values) > 0 && s.form&manifest.Members != 0 }
 
 // Flat reports whether the pictures lie in the root itself, without classes; see Options.Flat.
 func (s *Snapshot) Flat() bool { return len(s.classes) == 1 && s.classes[0].Name == "" }

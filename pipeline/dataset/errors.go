@@ -41,6 +41,21 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s %s: it changed after %s, when the listing that was kept of the data set was made", e.Path, e.What, listed)
 }
 
+// ValueError says that the samples have no value of that name.
+type ValueError struct {
+	Name string
+	// In what they lie, in words.
+	In string
+}
+
+// Error says so, and what has some.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("%s have no field %.99q: members of tar files and columns of lists are fields", e.In, e.Name)
+}
+
+// Is makes it an ErrLayout.
+func (e *ValueError) Is(target error) bool { return target == ErrLayout }
+
 // TooLargeError says that a file is larger than Options.MaxEncodedBytes. Nothing of it was read.
 type TooLargeError struct {
 	// Path is the sample's key.

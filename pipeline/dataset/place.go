@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,19 +149,40 @@ func cut(place string) (folder, part string) {
 }
 
 // layoutOf is the layout of a part of the folder root, which from has.
-func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) layout.Layout {
+func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) (layout.Layout, error) {
+	choice := choiceOf(&o)
 	switch {
 	case o.Table != "":
-		return layout.List{Name: "the table", Root: root, Table: o.Table}
+		return layout.List{Name: "the table", Root: root, Table: o.Table, Choice: choice}, nil
 	case part == "" && layout.HoldsParquet(ctx, from):
-		return layout.Parquet{}
+		return layout.Parquet{}, refuseChoice("Parquet files", &o)
 	case part == "":
-		return layout.Folder{Flat: o.Flat, Empty: o.Empty}
+		return layout.Folder{Flat: o.Flat, Empty: o.Empty}, refuseChoice("class folders", &o)
 	case layout.IsList(part) && !layout.IsPattern(part):
-		return layout.List{Name: filepath.ToSlash(part), Root: root}
+		return layout.List{Name: filepath.ToSlash(part), Root: root, Choice: choice}, nil
 	}
 	if layout.IsParquet(part) {
-		return layout.Parquet{Pattern: filepath.ToSlash(part)}
+		return layout.Parquet{Pattern: filepath.ToSlash(part)}, refuseChoice("Parquet files", &o)
 	}
-	return layout.Tar{Pattern: filepath.ToSlash(part)}
+	return layout.Tar{Pattern: filepath.ToSlash(part), Choice: choice}, nil
+}
+
+// choiceOf is what is listed of each sample besides its picture.
+func choiceOf(o *Options) layout.Choice {
+	choice := layout.Choice{Label: o.Label}
+	if o.Values != "" {
+		choice.Values = strings.Split(o.Values, ",")
+	}
+	return choice
+}
+
+// refuseChoice refuses labels and values that are asked for where there are none.
+func refuseChoice(in string, o *Options) error {
+	switch {
+	case o.Label != "":
+		return fmt.Errorf("%w whose labels lie elsewhere: label=%q is for lists, tables and tar files; %s have theirs", ErrLayout, o.Label, in)
+	case o.Values != "":
+		return &ValueError{Name: choiceOf(o).Values[0], In: in}
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ type request struct {
 var requests = sync.Pool{New: func() any { return &request{room: make([]byte, 0, 512), name: make([]byte, 0, 512)} }}
 
 // Read reads the file of sample i, whole, over buf and returns buf, grown where it must. When buf is large enough it
-// allocates nothing. The error is a *ChangedError when the file is not the one that the snapshot lists, then the next
+// allocates nothing. Values that lie in files are read too, see ReadValue. The error is a *ChangedError when the file is not the one that the snapshot lists, then the next
 // Open scans again; a *TooLargeError; or a *fs.PathError with the sample's key when the system cannot read it. See
 // store.Store for what ctx ends.
 func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) {
@@ -38,7 +38,7 @@ func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) 
 	if sample.Size > s.maxBytes {
 		return buf[:0], &TooLargeError{Path: string(sample.Key), Size: sample.Size, Limit: s.maxBytes}
 	}
-	if need := int(sample.Size) + Spare; cap(buf) < need {
+	if need := int(sample.Size) + Spare + s.valueBytes(&sample); cap(buf) < need {
 		buf = make([]byte, 0, need+need/4)
 	}
 	from := s.held()
@@ -49,7 +49,12 @@ func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) 
 	if err := s.locate(&sample, r); err != nil {
 		return buf[:0], err
 	}
-	if err := from.ReadAt(ctx, &r.object, buf[:sample.Size], sample.Offset); err != nil {
+	if s.ValuesInFiles() {
+		err = readParts(ctx, from, &r.object, s.partsOf(&sample, buf[:cap(buf)]))
+	} else {
+		err = from.ReadAt(ctx, &r.object, buf[:sample.Size], sample.Offset)
+	}
+	if err != nil {
 		return buf[:0], s.readError(&sample, err)
 	}
 	return buf[:sample.Size], nil

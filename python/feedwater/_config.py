@@ -33,6 +33,8 @@ class Config:
     names: dict[str, str]
     """Wanted fields: our names to the user's."""
     as_dict: bool
+    label: str | None
+    """Where labels are; None: where the data has them by itself."""
     batch_size: int | None
     shuffle: bool
     sampler: Any
@@ -80,8 +82,9 @@ class Config:
             pictures=pictures.resolve_pictures(
                 resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
             ),
-            names=output.field_names(fields, given["python"] is not None),
+            names=output.field_names(fields, given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
+            label=checks.label_of(given["label"]),
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
             shuffle=checks.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
             sampler=checks.sampler_of("sampler", given["sampler"]),
@@ -136,6 +139,8 @@ class Config:
             batch_transform.check_batch_transform(self.batch_transform, self.names, self.masks is not None)
 
     def _check_masks(self) -> None:
+        if self.masks is not None and self.values:
+            raise ValueError(f"masks go with class folders, which have no {self.values[0]!r}: leave one of them out")
         if self.masks is None:
             if output.MASK in self.names and self.python is None:  # which may give a field of that name
                 raise ValueError("fields asks for masks: say where they are, masks=folder")
@@ -213,6 +218,13 @@ class Config:
         return not placed and not ordered and self.tail != "valid"
 
     @property
+    def values(self) -> tuple[str, ...]:
+        """Fields that the data has besides pictures and labels, in sorted order; python= gives such fields itself."""
+        return (
+            () if self.python is not None else tuple(sorted(name for name in self.names if name not in output.FIELDS))
+        )
+
+    @property
     def views(self) -> bool:
         """Whether image is a list of views."""
         return self.pictures[0].field != output.IMAGE
@@ -229,9 +241,11 @@ class Config:
             "seed": self.seed,
             "shuffle": self.shuffle and not self.listed,
             **self._plan_transforms(),
-            "fields": ["image", "label"],
+            "fields": ["image", "label", *self.values],
             "on_error": self.on_error,
         }
+        if self.label is not None:
+            plan["source"]["label"] = self.label
         if self.masks is not None:
             where = {"root": "", "path": self.masks.local} if self.masks.local else self.masks.to_plan()
             plan |= {"masks": where, "fields": ["image", "label", "mask"]}

@@ -76,6 +76,8 @@ class Loader(Generic[B]):
                      source itself, or in folders below it that masks has too
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
                      are image, mask, label, index, key, valid; by default image and label, with masks image and mask
+                     Of tar files and lists further names are members and columns, as txt: lists of bytes
+    label            where labels are: of tar files a member's ending, by default cls, or "json:key"; of lists a column
     python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
                      what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
                      makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
@@ -183,6 +185,7 @@ class Loader(Generic[B]):
         num_replicas: int | None = None,
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] | None = None,
+        label: str | None = None,
         masks: str | os.PathLike[str] | None = None,
         python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
         python_workers: int | Literal["auto"] = "auto",

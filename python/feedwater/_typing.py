@@ -16,6 +16,7 @@ __all__ = ["Options"]
 class Options(TypedDict, total=False):
     """Loader's keyword arguments that do not change the type of a batch."""
 
+    label: str | None
     batch_size: int | None
     shuffle: bool
     sampler: Any

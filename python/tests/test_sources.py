@@ -153,3 +153,133 @@ def test_places_on_servers_are_named_by_who_reads_them() -> None:
         resolve_source(table, ("node:1",))
     with pytest.raises(DataError, match=r"--data\s+NAME=URL"):
         resolve_source(url, ("node:1",))
+
+
+CAPTIONS = ["a cat", "", "two words, and a 日本"]
+
+
+def write_captioned(data: Path) -> None:
+    """The pictures again, with captions and labels in JSON, in tar files and lists."""
+    rows = [(f"{'cat' if at < 12 else 'dog'}/{at:03}.png", int(at >= 12)) for at in range(30)]
+    with tarfile.open(data / "captioned.tar", "w") as tar:
+        for at, (path, label) in enumerate(rows):
+            stem = Path(path).stem
+            for ending, text in (("json", json.dumps({"label": label})), ("txt", CAPTIONS[at % 3])):
+                member = tarfile.TarInfo(f"{stem}.{ending}")
+                member.size = len(text.encode())
+                tar.addfile(member, io.BytesIO(text.encode()))
+            tar.add(data / path, f"{stem}.png")
+    lines = [
+        json.dumps({"path": path, "coarse": label, "txt": CAPTIONS[at % 3], "label": 9})
+        for at, (path, label) in enumerate(rows)
+    ]
+    (data / "captioned.jsonl").write_text("\n".join(lines))
+
+
+def captions(source: Any, **options: Any) -> tuple[str, list[bytes]]:
+    """The digest of pictures and labels of two epochs, as digest has it, and the captions by index."""
+    total = hashlib.sha256()
+    found: dict[int, bytes] = {}
+    names = ("image", "label", "txt", "index")
+    with Loader(source, feedwater.transforms.RandomCrop(8), batch_size=7, seed=3, fields=names, **options) as loader:
+        for _ in range(2):
+            for images, labels, texts, indices in loader:
+                total.update(np.asarray(images).tobytes() + np.asarray(labels).astype("<i8").tobytes())
+                found.update(zip(np.asarray(indices).tolist(), texts, strict=True))
+    return total.hexdigest(), [found[at] for at in range(len(found))]
+
+
+def test_captions_come_with_their_pictures(data: Path, nodes: Any) -> None:
+    """Of tar files and lists, here and from nodes, beside the pictures and labels of the folder."""
+    write_captioned(data)
+    want = digest(data), [CAPTIONS[at % 3].encode() for at in range(30)]
+    for name, label in (("captioned.tar", "json:label"), ("captioned.jsonl", "coarse")):
+        assert captions(data / name, label=label) == want, name
+        assert captions(f"photos/{name}", label=label, nodes=[nodes.start(data)]) == want, name
+
+
+def test_captions_of_states_holes_and_replay(data: Path) -> None:
+    """They are of the same samples behind a state, in the place of a picture that does not decode, and in replay."""
+    write_captioned(data)
+    options: dict[str, Any] = {"batch_size": 7, "seed": 3, "shuffle": True, "label": "coarse"}
+    options["fields"] = {"image": "x", "txt": "caption", "index": "at"}
+    (data / "cat/004.png").write_bytes(b"no picture")
+    with Loader(data / "captioned.jsonl", on_error="skip", max_errors=0.5, **options) as loader:
+        batches = list(loader)
+        rows = [pair for batch in batches for pair in zip(np.asarray(batch["at"]).tolist(), batch["caption"])]
+        assert len(rows) == 29
+        assert all(text == CAPTIONS[at % 3].encode() for at, text in rows)
+        for at in (2, 4):
+            sample = loader.replay(at)
+            assert sample.values == {"txt": CAPTIONS[at % 3].encode()}
+            assert (sample.error is None) == (at != 4)
+    with Loader(data / "captioned.jsonl", on_error="substitute", max_errors=0.5, **options) as loader:
+        part = iter(loader)
+        before = [next(part)["caption"] for _ in range(2)]
+        state = loader.state_dict()
+        rest = [batch["caption"] for batch in part]
+    with Loader(data / "captioned.jsonl", on_error="substitute", max_errors=0.5, **options) as loader:
+        loader.load_state_dict(state)
+        assert [batch["caption"] for batch in loader] == rest
+        assert [len(texts) for texts in before + rest] == [7, 7, 7, 7, 2]
+    options["fields"] = ("txt", "valid")
+    with Loader(data / "captioned.jsonl", on_error="skip", max_errors=0.5, tail="valid", **options) as loader:
+        last = list(loader)[-1]
+        assert last[0][2:] == [b""] * 5
+        assert np.asarray(last[1]).tolist() == [True] * 2 + [False] * 5
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "says"),
+    [
+        ("", {"fields": ("image", "txt")}, ValueError, "no field 'txt'"),
+        ("captioned.tar", {"fields": ("image", "text")}, DataError, r"has no member \.text, which fields= asks for"),
+        ("captioned.tar", {"label": "json:class"}, DataError, 'the label in "000.json": no member "class"'),
+        ("captioned.tar", {"label": 3}, TypeError, "label=3: pass the ending of a member"),
+        ("captioned.jsonl", {"fields": ("image", "words")}, DataError, 'line 1 has no "words"'),
+        ("", {"label": "cls"}, DataError, "class folders have theirs"),
+        ("captioned.tar", {"fields": ("image", "a/b")}, PlanError, "no name of a value"),
+    ],
+)
+def test_fields_that_are_not_there(data: Path, source: str, options: Any, error: type, says: str) -> None:
+    write_captioned(data)
+    with pytest.raises(error, match=says), Loader(data / source, batch_size=7, **options) as loader:
+        next(iter(loader))
+
+
+class Frame:
+    """As much of a DataFrame of pandas as is looked at."""
+
+    iloc = None
+
+    def __init__(self, **columns: list[Any]) -> None:
+        self.columns, self._values = list(columns), columns
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._values[name]
+
+
+def test_columns_of_a_table(data: Path, nodes: Any) -> None:
+    """What the program has besides, from values, a DataFrame's columns and a file's, comes as that of a list does."""
+    write_captioned(data)
+    rows = [json.loads(line) for line in (data / "captioned.jsonl").read_text().splitlines()]
+    want = captions(data / "captioned.jsonl", label="coarse")
+    paths, labels, texts = ([row[name] for row in rows] for name in ("path", "coarse", "txt"))
+    frame = Frame(path=paths, label=labels, txt=texts)
+    for table in (
+        feedwater.Table(paths, labels, root=data, columns={"txt": texts}),
+        feedwater.Table(paths, labels, root=data, columns={"txt": [text.encode() for text in texts]}),
+        feedwater.Table(frame, root=data, columns=["txt"]),
+    ):
+        assert captions(table) == want
+        assert captions(table, nodes=[nodes.start(data)]) == want
+    with pytest.raises(TypeError, match="'txt' of row 1 is None"):
+        feedwater.Table(data / "captioned.jsonl", columns={"txt": ["x", None]})
+    with pytest.raises(DataError, match="no column is called words; it has path, coarse, txt, label"):
+        feedwater.Table(data / "captioned.jsonl", columns=["words"])
+    with pytest.raises(ValueError, match="'txt' has 1 values for 30 samples"):
+        feedwater.Table(data / "captioned.jsonl", columns={"txt": ["x"]})
+    with pytest.raises(ValueError, match="'label' is what paths or labels are called"):
+        feedwater.Table(data / "captioned.jsonl", columns=["label"])
+    with pytest.raises(DataError, match=r"row 0 of the table: it has .* bytes with its columns"):
+        feedwater.Table(["a.jpg"], [0], root=data, columns={"txt": ["x" * 70_000]})

@@ -24,6 +24,8 @@ type Folder struct {
 	Beneath string
 	// Table, if set, is the file of a list of what Path holds; see dataset.Options.
 	Table string
+	// Label and Values say what is listed of each sample besides its picture; see dataset.Options.
+	Label, Values string
 }
 
 // Data is a snapshot.

@@ -28,6 +28,7 @@ type List struct {
 	// Table, if set, is the path of the list, which lies elsewhere and never changes: lines of JSON objects. Name is then what it is called, and its
 	// lines are counted as rows, from 0 on.
 	Table string
+	Choice
 }
 
 // IsList reports whether a name is that of a list.
@@ -36,7 +37,7 @@ func IsList(name string) bool {
 }
 
 // Form implements Layout.
-func (List) Form() manifest.Form { return manifest.Labelled }
+func (l List) Form() manifest.Form { return manifest.Labelled.WithValues(len(l.Values)) }
 
 // row is a line of a list.
 type row struct {
@@ -48,6 +49,7 @@ type row struct {
 	quoted   bool // the label is a string of JSON
 	// className, if set, is the name of the next class, in place of a file.
 	className string
+	values    []string
 }
 
 // rowReader reads lines; io.EOF behind the last.
@@ -62,6 +64,9 @@ func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifes
 	}
 	if l.Table == "" {
 		to.Watch(l.Name, a)
+	}
+	for _, name := range l.Values {
+		to.Value(name)
 	}
 	s := &listScan{list: l, from: from, options: o, to: to, labels: labels, progress: progress{report: o.Progress}}
 	if err := s.samples(ctx); err != nil {
@@ -89,7 +94,7 @@ func (l List) openTable(ctx context.Context) (rowReader, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rows := newJSONReader(l.Name, &cancelledReader{ctx, f})
+	rows := newJSONReader(l.Name, &cancelledReader{ctx, f}, l.Choice)
 	return rows, func() { _ = f.Close() }, nil // it was read
 }
 
@@ -113,13 +118,13 @@ func (l List) open(ctx context.Context, from store.Store) (rowReader, store.Attr
 		return nil, a, err
 	}
 	if strings.EqualFold(path.Ext(l.Name), ".jsonl") {
-		return newJSONReader(l.Name, o), a, nil
+		return newJSONReader(l.Name, o, l.Choice), a, nil
 	}
 	comma := ','
 	if strings.EqualFold(path.Ext(l.Name), ".tsv") {
 		comma = '\t'
 	}
-	rows, err := newTableReader(l.Name, o, comma)
+	rows, err := newTableReader(l.Name, o, comma, l.Choice)
 	return rows, a, err
 }
 
@@ -396,5 +401,9 @@ func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 	case !known:
 		return manifest.Sample{}, wrong("%s: the list was written while it was read", s.list.where(r))
 	}
-	return manifest.Sample{Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version)}, nil
+	sample := manifest.Sample{Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version)}
+	for _, v := range r.values {
+		sample.Values = append(sample.Values, manifest.SampleValue{Size: int64(len(v)), Data: []byte(v)})
+	}
+	return sample, nil
 }

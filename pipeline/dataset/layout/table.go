@@ -52,11 +52,12 @@ type tableReader struct {
 	name        string
 	csv         *csv.Reader
 	path, label int // columns; label -1: none
+	values      []int
 	first       *row
 	last        int // line that was read
 }
 
-func newTableReader(name string, from io.Reader, comma rune) (*tableReader, error) {
+func newTableReader(name string, from io.Reader, comma rune, choice Choice) (*tableReader, error) {
 	text := bufio.NewReader(&lineLimit{from: from})
 	if mark, err := text.Peek(3); err == nil && string(mark) == "\ufeff" {
 		_, _ = text.Discard(3) // they were peeked at
@@ -72,8 +73,11 @@ func newTableReader(name string, from io.Reader, comma rune) (*tableReader, erro
 		return nil, t.broken(err)
 	}
 	if t.path = column(head, pathColumns); t.path >= 0 {
-		t.label = column(head, labelColumns)
-		return t, nil
+		return t, t.choose(head, choice)
+	}
+	if choice.Label != "" || len(choice.Values) > 0 {
+		asked := strings.Trim(strings.Join(append(choice.Values[:len(choice.Values):len(choice.Values)], choice.Label), ", "), ", ")
+		return nil, wrong("%s: line 1 names no columns, and %s is asked for: begin with a line like path,label,caption", name, asked)
 	}
 	if len(head) > 2 {
 		return nil, wrong("%s: line 1: no column is called %s, and without such a line a list has a path and a label in each line",
@@ -86,6 +90,29 @@ func newTableReader(name string, from io.Reader, comma rune) (*tableReader, erro
 	first := t.row(head)
 	t.first = &first
 	return t, nil
+}
+
+// choose finds the columns of labels and of values.
+func (t *tableReader) choose(head []string, choice Choice) error {
+	names := labelColumns
+	if choice.Label != "" {
+		names = []string{choice.Label}
+	}
+	if t.label = column(head, names); t.label < 0 && choice.Label != "" {
+		return noColumn(t.name, choice.Label, head)
+	}
+	for _, name := range choice.Values {
+		at := column(head, []string{name})
+		if at < 0 {
+			return noColumn(t.name, name, head)
+		}
+		t.values = append(t.values, at)
+	}
+	return nil
+}
+
+func noColumn(list, name string, head []string) error {
+	return wrong("%s: no column is called %.99q; it has %.999s", list, name, strings.Join(head, ", "))
 }
 
 // column is where a column of one of these names is; -1: nowhere.
@@ -103,6 +130,9 @@ func (t *tableReader) row(fields []string) row {
 	r := row{line: t.last, path: strings.Clone(fields[t.path])}
 	if t.label >= 0 {
 		r.label, r.labelled = strings.Clone(fields[t.label]), fields[t.label] != ""
+	}
+	for _, at := range t.values {
+		r.values = append(r.values, strings.Clone(fields[at]))
 	}
 	return r
 }
@@ -138,13 +168,14 @@ func (t *tableReader) next() (row, error) {
 
 // jsonReader reads a JSON object in each line.
 type jsonReader struct {
-	name  string
-	lines *bufio.Scanner
-	line  int
+	name   string
+	choice Choice
+	lines  *bufio.Scanner
+	line   int
 }
 
-func newJSONReader(name string, from io.Reader) *jsonReader {
-	r := &jsonReader{name: name, lines: bufio.NewScanner(from)}
+func newJSONReader(name string, from io.Reader, choice Choice) *jsonReader {
+	r := &jsonReader{name: name, choice: choice, lines: bufio.NewScanner(from)}
 	r.lines.Buffer(nil, maxLine)
 	return r
 }
@@ -187,7 +218,30 @@ func (j *jsonReader) row(text []byte) (row, error) {
 			break
 		}
 	}
-	for _, name := range labelColumns {
+	if err := j.setLabel(&r, fields); err != nil {
+		return row{}, err
+	}
+	for _, name := range j.choice.Values {
+		value, there := fields[name]
+		if !there || string(value) == "null" {
+			return row{}, wrong("%s: line %d has no %q", j.name, j.line, name)
+		}
+		text := string(value)
+		if value[0] == '"' && json.Unmarshal(value, (*filename.Name)(&text)) != nil {
+			return row{}, wrong("%s: line %d: %q is no text", j.name, j.line, name)
+		}
+		r.values = append(r.values, text)
+	}
+	return r, nil
+}
+
+// setLabel finds the label of a row.
+func (j *jsonReader) setLabel(r *row, fields map[string]json.RawMessage) error {
+	names := labelColumns
+	if j.choice.Label != "" {
+		names = []string{j.choice.Label}
+	}
+	for _, name := range names {
 		value, there := fields[name]
 		if !there || string(value) == "null" {
 			continue
@@ -196,11 +250,14 @@ func (j *jsonReader) row(text []byte) (row, error) {
 		if !r.quoted {
 			r.label = string(value)
 			if strings.ContainsAny(r.label[:1], "[{tf") || strings.ContainsAny(r.label, ".eE") {
-				return row{}, wrong("%s: line %d: %q is neither a whole number nor a string", j.name, j.line, name)
+				return wrong("%s: line %d: %q is neither a whole number nor a string", j.name, j.line, name)
 			}
 		}
 		r.labelled = r.label != ""
 		break
 	}
-	return r, nil
+	if j.choice.Label != "" && !r.labelled {
+		return wrong("%s: line %d has no label %q", j.name, j.line, j.choice.Label)
+	}
+	return nil
 }

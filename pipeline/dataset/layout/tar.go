@@ -8,7 +8,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -23,19 +22,16 @@ import (
 type Tar struct {
 	// Pattern names the shards; see match.
 	Pattern string
+	Choice
 }
 
 // pictures are what a sample's picture may be called behind the first dot, the first one that there is.
 var pictures = [...]string{"jpg", "jpeg", "png", "webp", "gif", "bmp"}
 
-// labelEnding is what the member that has a sample's label is called behind the first dot.
-const labelEnding = "cls"
-
-// maxLabelBytes is how long the text of a label may be.
-const maxLabelBytes = 64
-
 // Form implements Layout.
-func (Tar) Form() manifest.Form { return manifest.Members | manifest.Labelled }
+func (l Tar) Form() manifest.Form {
+	return (manifest.Members | manifest.Labelled).WithValues(len(l.Values))
+}
 
 // Scan implements Layout. It reads the headers of members and the labels.
 func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
@@ -43,10 +39,13 @@ func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 	if err != nil {
 		return err
 	}
-	sink := &shardSink{to: to, progress: progress{report: o.Progress}}
+	sink := &shardSink{to: to, progress: progress{report: o.Progress}, label: l.labelRule()}
+	for _, name := range l.Values {
+		to.Value(name)
+	}
 	err = inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (*shard, error) {
 		o.Slow()
-		return readShard(ctx, from, name)
+		return l.readShard(ctx, from, name)
 	}, sink.take)
 	if err != nil {
 		return err
@@ -110,6 +109,7 @@ type shard struct {
 	members    []member
 	names      []byte // of the pictures
 	labels     int    // samples with one
+	values     []manifest.SampleValue
 }
 
 // member is a sample's picture.
@@ -125,13 +125,13 @@ type shardSink struct {
 	progress progress
 	before   *shard // the one before
 	labelled bool
+	label    labelRule
 }
 
 func (k *shardSink) take(s *shard) error {
 	if len(s.members) > 0 {
 		if labelled := s.labels > 0; k.before != nil && labelled != k.labelled {
-			return wrong("%s and %s: samples of one have labels, members that end in .%s, and those of the other have none",
-				k.before.name, s.name, labelEnding)
+			return wrong("%s and %s: samples of one have labels, %s, and those of the other have none", k.before.name, s.name, k.label)
 		}
 		k.before, k.labelled = s, s.labels > 0
 		if !k.labelled {
@@ -142,10 +142,13 @@ func (k *shardSink) take(s *shard) error {
 	number := k.to.Object(s.name, s.attributes)
 	key := append([]byte(s.name), '/')
 	stem, begin := len(key), uint32(0)
+	values := s.values
 	for _, m := range s.members {
 		key = append(key[:stem], s.names[begin:m.nameEnd]...)
 		begin = m.nameEnd
 		sample := manifest.Sample{Key: key, Label: m.label, Size: m.size, Object: number, Offset: m.offset}
+		n := len(s.values) / len(s.members)
+		sample.Values, values = values[:n:n], values[n:]
 		if err := k.to.Sample(&sample); err != nil {
 			return err
 		}
@@ -163,6 +166,7 @@ type sampleMembers struct {
 	name     string // of the picture
 	label    int64
 	labelled bool
+	values   []manifest.SampleValue // Offset 0: not met
 }
 
 // shardReader reads one.
@@ -170,10 +174,12 @@ type shardReader struct {
 	shard  *shard
 	object *object
 	tar    *tar.Reader
+	layout Tar
+	label  labelRule
 	now    *sampleMembers // nil before the first
 }
 
-func readShard(ctx context.Context, from store.Store, name string) (*shard, error) {
+func (l Tar) readShard(ctx context.Context, from store.Store, name string) (*shard, error) {
 	if says := describeForeign(name); says != "" {
 		return nil, wrong("%s", says)
 	}
@@ -181,7 +187,7 @@ func readShard(ctx context.Context, from store.Store, name string) (*shard, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &shardReader{shard: &shard{name: name, attributes: a}, object: o, tar: tar.NewReader(o)}
+	r := &shardReader{shard: &shard{name: name, attributes: a}, object: o, tar: tar.NewReader(o), layout: l, label: l.labelRule()}
 	for {
 		h, err := r.tar.Next()
 		if errors.Is(err, io.EOF) {
@@ -255,7 +261,7 @@ func (r *shardReader) add(base, ending, name string, h *tar.Header) error {
 		if err := r.endSample(); err != nil {
 			return err
 		}
-		r.now = &sampleMembers{key: base, rank: len(pictures)}
+		r.now = &sampleMembers{key: base, rank: len(pictures), values: make([]manifest.SampleValue, len(r.layout.Values))}
 	}
 	s := r.now
 	if slices.Contains(s.endings, ending) {
@@ -266,7 +272,15 @@ func (r *shardReader) add(base, ending, name string, h *tar.Header) error {
 		s.rank, s.name = rank, name
 		s.picture = member{offset: r.object.at, size: h.Size}
 	}
-	if ending != labelEnding {
+	for i, value := range r.layout.Values {
+		if strings.EqualFold(value, ending) {
+			s.values[i] = manifest.SampleValue{Offset: r.object.at, Size: h.Size}
+			if err := checkValue(r.shard.name, h.Name, h.Size); err != nil {
+				return err
+			}
+		}
+	}
+	if ending != r.label.ending {
 		return nil
 	}
 	var err error
@@ -277,16 +291,16 @@ func (r *shardReader) add(base, ending, name string, h *tar.Header) error {
 
 // readLabel reads the text of a label.
 func (r *shardReader) readLabel(h *tar.Header) (int64, error) {
-	if h.Size > maxLabelBytes {
-		return 0, wrong("%s: %.99q has %d bytes, and should be a whole number", r.shard.name, h.Name, h.Size)
+	if h.Size > r.label.limit() {
+		return 0, wrong("%s: %.99q has %d bytes, too many for a label", r.shard.name, h.Name, h.Size)
 	}
 	text, err := io.ReadAll(r.tar)
 	if err != nil {
 		return 0, r.broken(err)
 	}
-	label, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	label, err := r.label.parse(text)
 	if err != nil {
-		return 0, wrong("%s: %.99q is %.20q, and should be a whole number", r.shard.name, h.Name, text)
+		return 0, wrong("%s: the label in %.99q: %v", r.shard.name, h.Name, err)
 	}
 	return label, nil
 }
@@ -302,10 +316,20 @@ func (r *shardReader) endSample() error {
 		return wrong("%s: the sample %.99q has no picture, only .%s: one ends in .%s; members of a sample are neighbours, in one shard",
 			r.shard.name, s.key, strings.Join(s.endings, ", ."), strings.Join(pictures[:], ", ."))
 	}
-	if len(r.shard.members) > 0 && s.labelled != (r.shard.labels > 0) {
-		return wrong("%s: of %.99q and the sample before it one has a label, a member that ends in .%s, and the other has none",
-			r.shard.name, s.key, labelEnding)
+	if r.label.asked && !s.labelled {
+		return wrong("%s: the sample %.99q has no label: label= names %s, and it has .%s",
+			r.shard.name, s.key, r.label, strings.Join(s.endings, ", ."))
 	}
+	if len(r.shard.members) > 0 && s.labelled != (r.shard.labels > 0) {
+		return wrong("%s: of %.99q and the sample before it one has a label, %s, and the other has none", r.shard.name, s.key, r.label)
+	}
+	for i, v := range s.values {
+		if v.Offset == 0 { // where a header is
+			return wrong("%s: the sample %.99q has no member .%s, which fields= asks for; it has .%s",
+				r.shard.name, s.key, r.layout.Values[i], strings.Join(s.endings, ", ."))
+		}
+	}
+	r.shard.values = append(r.shard.values, s.values...)
 	if s.labelled {
 		r.shard.labels++
 	}

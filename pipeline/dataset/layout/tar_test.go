@@ -154,7 +154,7 @@ func TestTarsThatAreNoData(t *testing.T) {
 		"symbolic link":      {[][]byte{special(tar.Header{Name: "a.jpg", Typeflag: tar.TypeSymlink, Linkname: "b"})}, `"a.jpg" is no plain file`},
 		"sparse":             {[][]byte{sparse}, "a.jpg"},
 		"a name of 8 GiB":    {[][]byte{huge}, "0.tar: no tar file"},
-		"a label of words":   {[][]byte{of("a.jpg A", "a.cls cat")}, `"a.cls" is "cat"`},
+		"a label of words":   {[][]byte{of("a.jpg A", "a.cls cat")}, `"a.cls": "cat": labels of tar files are whole numbers`},
 		"a long label":       {[][]byte{of("a.jpg A", "a.cls "+strings.Repeat("1", 100))}, `"a.cls" has 100 bytes`},
 		"a label is missing": {[][]byte{of("a.jpg A", "a.cls 1", "b.jpg B")}, `"b"`},
 		"a shard without":    {[][]byte{of("a.jpg A", "a.cls 1"), of("b.jpg B")}, "0.tar and 1.tar"},
@@ -231,6 +231,7 @@ func FuzzTar(f *testing.F) {
 	f.Add(shardOf(f, tar.FormatPAX, "a.jpg A", "a.cls 1", "b.jpg B", "b.cls 2"))
 	f.Add(shardOf(f, tar.FormatGNU, strings.Repeat("long", 40)+".jpg A"))
 	f.Add(shardOf(f, tar.FormatUSTAR, "dir/", "dir/a.png A"))
+	f.Add(shardOf(f, tar.FormatPAX, "a.jpg A", `a.json {"label": 1}`, "a.txt words", "b.txt more", "b.png B", `b.json {"label": "7"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		root := write(t, data)
 		m, err := scanned(t.Context(), Tar{Pattern: "0.tar"}, folderOf(t, root))
@@ -241,5 +242,14 @@ func FuzzTar(f *testing.F) {
 			return
 		}
 		shown(t, root, m) // all lies in the shard
+		asked := Choice{Label: "json:label", Values: []string{"txt"}}
+		if m, err = scanned(t.Context(), Tar{Pattern: "0.tar", Choice: asked}, folderOf(t, root)); err == nil {
+			for i := range m.Samples() {
+				_, err := m.At(i, nil)
+				must(t, err)
+			}
+		} else if !errors.Is(err, ErrLayout) {
+			t.Fatal(err)
+		}
 	})
 }

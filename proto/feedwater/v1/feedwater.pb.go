@@ -922,7 +922,8 @@ func (x *Class) GetDigest() uint64 {
 type Field struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// numpy's name of the type: "uint8", "int64", "bool".
+	// numpy's name of the type: "uint8", "int64", "bool". Values of the data, as captions, are rows of "uint8": 4 bytes, little-endian, say how many
+	// bytes the value has that follows; the rest are zeros.
 	Dtype string `protobuf:"bytes,2,opt,name=dtype,proto3" json:"dtype,omitempty"`
 	// In OpenResponse the shape of one sample; in a batch's header with the batch dimension in front.
 	// A dimension of 0 differs from sample to sample.
@@ -2462,7 +2463,9 @@ type Sample struct {
 	Image  []byte  `protobuf:"bytes,8,opt,name=image,proto3" json:"image,omitempty"`
 	Draws  []*Draw `protobuf:"bytes,9,rep,name=draws,proto3" json:"draws,omitempty"`
 	// Set instead of image and draws where the sample does not decode.
-	Error         *SampleError `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
+	Error *SampleError `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
+	// The values that the plan asks for, by their fields; none without pixels.
+	Values        map[string][]byte `protobuf:"bytes,11,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2563,6 +2566,13 @@ func (x *Sample) GetDraws() []*Draw {
 func (x *Sample) GetError() *SampleError {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *Sample) GetValues() map[string][]byte {
+	if x != nil {
+		return x.Values
 	}
 	return nil
 }
@@ -3948,7 +3958,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06pixels\x18\x04 \x01(\bR\x06pixels\x125\n" +
 	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"@\n" +
 	"\x0eReplayResponse\x12.\n" +
-	"\asamples\x18\x01 \x03(\v2\x14.feedwater.v1.SampleR\asamples\"\xa2\x02\n" +
+	"\asamples\x18\x01 \x03(\v2\x14.feedwater.v1.SampleR\asamples\"\x97\x03\n" +
 	"\x06Sample\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
@@ -3960,7 +3970,11 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x05image\x18\b \x01(\fR\x05image\x12(\n" +
 	"\x05draws\x18\t \x03(\v2\x12.feedwater.v1.DrawR\x05draws\x12/\n" +
 	"\x05error\x18\n" +
-	" \x01(\v2\x19.feedwater.v1.SampleErrorR\x05error\"P\n" +
+	" \x01(\v2\x19.feedwater.v1.SampleErrorR\x05error\x128\n" +
+	"\x06values\x18\v \x03(\v2 .feedwater.v1.Sample.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"P\n" +
 	"\x04Draw\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\tR\x02op\x12\x18\n" +
 	"\aapplied\x18\x02 \x01(\bR\aapplied\x12\x1e\n" +
@@ -4155,7 +4169,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
@@ -4203,7 +4217,8 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	nil,                         // 43: feedwater.v1.Revisions.CodecsEntry
 	nil,                         // 44: feedwater.v1.Trainer.UnitsEntry
 	nil,                         // 45: feedwater.v1.Failure.MetadataEntry
-	(*durationpb.Duration)(nil), // 46: google.protobuf.Duration
+	nil,                         // 46: feedwater.v1.Sample.ValuesEntry
+	(*durationpb.Duration)(nil), // 47: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
@@ -4216,7 +4231,7 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	13, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
 	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
 	10, // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
-	46, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	47, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
 	15, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
 	16, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
 	20, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
@@ -4224,20 +4239,20 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 15: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 16: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
 	17, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	46, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	46, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	47, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	47, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
 	18, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
 	19, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
 	0,  // 22: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
 	22, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	46, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	47, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
 	24, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
 	26, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
 	27, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
 	12, // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
 	25, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
 	25, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	46, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	47, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
 	1,  // 32: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
 	45, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
 	17, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
@@ -4245,38 +4260,39 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	30, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
 	31, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
 	25, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	46, // 39: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	34, // 40: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	35, // 41: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	39, // 42: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	40, // 43: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	46, // 44: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	36, // 45: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	46, // 46: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	46, // 47: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	38, // 48: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	37, // 49: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	46, // 50: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	46, // 51: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	10, // 52: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
-	41, // 53: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	2,  // 54: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	8,  // 55: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
-	14, // 56: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	28, // 57: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	6,  // 58: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
-	32, // 59: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	5,  // 60: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	9,  // 61: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
-	23, // 62: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	29, // 63: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	7,  // 64: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
-	33, // 65: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	60, // [60:66] is the sub-list for method output_type
-	54, // [54:60] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	46, // 39: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
+	47, // 40: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	34, // 41: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	35, // 42: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	39, // 43: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	40, // 44: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	47, // 45: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	36, // 46: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	47, // 47: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	47, // 48: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	38, // 49: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	37, // 50: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	47, // 51: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	47, // 52: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	10, // 53: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	41, // 54: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 55: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	8,  // 56: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
+	14, // 57: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	28, // 58: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	6,  // 59: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
+	32, // 60: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 61: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	9,  // 62: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	23, // 63: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	29, // 64: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	7,  // 65: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
+	33, // 66: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	61, // [61:67] is the sub-list for method output_type
+	55, // [55:61] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -4307,7 +4323,7 @@ func file_feedwater_v1_feedwater_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class Sample:
     """With masks=: [height, width]."""
     views: tuple[Sample, ...] = ()
     """With Views: the sample as each of them has it, with that one's image and draws."""
+    values: dict[str, bytes] = field(default_factory=dict)
+    """Fields that the data has besides pictures and labels, by name."""
     result: dict[str, Any] | None = None
     """What python= made of it, after the last hop, by the names of fields, as numpy arrays."""
 
@@ -156,6 +159,7 @@ def _parse_sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
         repeat=entry.get("repeat", 0),
         error=error,
         encoded_bytes=entry.get("encoded_bytes", 0),
+        values={name: base64.b64decode(value) for name, value in (entry.get("values") or {}).items()},
     )
     if sample.image is not None and entry["offset"] + sample.image.nbytes < end:
         mask = np.frombuffer(blob, np.uint8, sample.image.size // 3, entry["offset"] + sample.image.nbytes)

@@ -23,6 +23,8 @@ __all__ = ["Field", "Lease", "Slots"]
 
 ALIGN = 64
 """Where arrays in a slot begin, in bytes: batch.Align of the agent."""
+VALUE_HEAD = 4
+"""Bytes before a value, that say how many it has."""
 HUGE_PAGE = 2 << 20
 PAGE = 4096
 
@@ -129,6 +131,14 @@ class Slots:
         lease = Lease(self.memory, address, (self.stride - field.offset,), "|u1")
         self._leases[slot] = weakref.ref(lease)
         return np.asarray(lease)
+
+    def read_values(self, slot: int, name: str, count: int) -> list[bytes]:
+        """Values of the batch in slot, copied: rows that begin with how many bytes the value has that follows."""
+        field = self.fields[name]
+        start, width = slot * self.stride + field.offset, field.shape[0]
+        rows = self._bytes[start : start + count * width].reshape(count, width)
+        sizes = np.ascontiguousarray(rows[:, :VALUE_HEAD]).view("<u4").ravel().tolist()
+        return [row[VALUE_HEAD : VALUE_HEAD + size].tobytes() for row, size in zip(rows, sizes)]
 
     def close(self) -> None:
         """Closes the file; the mapping lives as long as the last tensor in it."""

@@ -95,6 +95,18 @@ def _make_absolute(name: str) -> str:
     return name if path in (name, "") else "file:" + to_json(os.path.abspath(os.path.expanduser(path)))
 
 
+def label_of(value: Any) -> str | None:
+    """Where labels are, as label= says it."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.removeprefix("json:"):
+        raise TypeError(
+            f'label={value!r:.80}: pass the ending of a member, as "cls", a key in one, as "json:label", or the name '
+            "of a column"
+        )
+    return value
+
+
 def flag_of(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool):

@@ -13,7 +13,7 @@ from .._agent.plan_info import PlanInfo
 from .._agent.slots import Slots
 from .._agent.want import Done
 from .._order.steps import Indices, Step
-from .._plan.output import IMAGE, MASK
+from .._plan.output import FIELDS, IMAGE, MASK
 from ..errors import DataError
 from .field_view import FieldView, Images, copy_images, keep_rows, pad_images
 
@@ -30,7 +30,7 @@ _Array = npt.NDArray[Any]
 class Rows:
     """The rows of one batch, as numpy arrays in the agent's layout."""
 
-    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "places", "samples", "slots", "valid")
+    __slots__ = ("crowded", "indices", "labels", "nbytes", "pictures", "places", "samples", "slots", "valid", "values")
 
     def __init__(self, pictures: list[Images], labels: _Array, indices: Indices, slots: Slots | None) -> None:
         self.pictures, self.labels, self.indices = pictures, labels, indices
@@ -40,6 +40,8 @@ class Rows:
         """Which rows of the step these are; None: all, or the first."""
         self.valid: npt.NDArray[np.bool_] | None = None
         """Which rows hold a sample; None: all."""
+        self.values: dict[str, list[bytes]] = {}
+        """What the data has besides pictures and labels, by our names of the fields."""
         self.samples = len(labels)
         self.nbytes = 0
         for images in pictures:
@@ -63,7 +65,8 @@ class Rows:
             for images in self.pictures:
                 for hole in holes:
                     images[hole][...] = 0
-            return
+            return  # holes have empty values
+        self.values = {name: [v for v, row in zip(column, rows) if row] for name, column in self.values.items()}
         self.labels, self.indices = self.labels[rows], self.indices[rows]
         self.places = np.flatnonzero(rows)
         self.pictures = [keep_rows(images, rows) for images in self.pictures]
@@ -76,6 +79,7 @@ class Rows:
         self.labels = np.concatenate([self.labels, np.zeros(more, np.int64)])
         self.indices = np.concatenate([self.indices, np.full(more, NO_INDEX, np.int64)])
         self.pictures = [pad_images(images, rows) for images in self.pictures]
+        self.values = {name: column + [b""] * more for name, column in self.values.items()}
 
 
 class Builder:
@@ -92,6 +96,7 @@ class Builder:
         """Whether the pictures of a batch are one array."""
         self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
+        self._values = [name for name in names if name not in FIELDS and any(f.name == name for f in opened.fields)]
         self._slots: Slots | None = None
 
     def forget_slots(self) -> None:
@@ -128,6 +133,8 @@ class Builder:
             return self._looks[-1].convert_images(rows.pictures[-1])
         if name == "key":
             return keys(rows.indices)
+        if name in rows.values:
+            return rows.values[name]
         if name == "valid":
             array: _Array = np.ones(len(rows.labels), np.bool_) if rows.valid is None else rows.valid
         else:
@@ -135,7 +142,9 @@ class Builder:
         return array if self.torch is None else self.torch.from_numpy(array)
 
     def _empty_rows(self) -> Rows:
-        return Rows([look.make_empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+        rows = Rows([look.make_empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)
+        rows.values = {name: [] for name in self._values}
+        return rows
 
     def _received_rows(self, step: Step, done: Done) -> Rows:
         slots, slot, count = done.slots, done.slot, step.size
@@ -149,7 +158,10 @@ class Builder:
         pictures = (
             [slots.lease_array(slot, self._looks[0].field, count)] if self._plain else self._view_pictures(done, count)
         )
-        return Rows(pictures, labels, indices, slots)
+        rows = Rows(pictures, labels, indices, slots)
+        if self._values:
+            rows.values = {name: slots.read_values(slot, name, count) for name in self._values}
+        return rows
 
     def _view_pictures(self, done: Done, count: int) -> list[Images]:
         """Pictures of several fields, or of different sizes, in a slot: all of one lease."""

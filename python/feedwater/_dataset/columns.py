@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DataError
 
-__all__ = ["is_list_file", "read_columns"]
+__all__ = ["is_list_file", "read_columns", "read_values"]
 
 PATH_COLUMNS = ("path", "file_name", "filename", "file", "image")
 LABEL_COLUMNS = ("label", "class", "target")
@@ -136,3 +136,65 @@ def _read_json(path: str, file: Any) -> list[tuple[Any, Any]]:
             raise DataError(f"{path}: line {number} has no path, a string that is called {', '.join(PATH_COLUMNS)}")
         rows.append((name, next((fields[c] for c in LABEL_COLUMNS if fields.get(c) is not None), None)))
     return rows
+
+
+def read_values(paths: Any, columns: Any, rows: int) -> dict[str, list[str]]:
+    """What columns= says that each sample has, by name, as text."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns={columns!r}: pass a list of names, or {{name: values}}")
+    if not isinstance(columns, Mapping):
+        columns = _read_named(paths, [str(name) for name in columns])
+    taken = (*PATH_COLUMNS, *LABEL_COLUMNS)
+    made = {}
+    for name, given in columns.items():
+        if name in taken:
+            raise ValueError(f"columns: {name!r} is what paths or labels are called: give it another name")
+        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+            raise TypeError(f"columns: {name!r} is {given!r:.80}: pass one value for each sample")
+        made[str(name)] = [_to_text(name, at, value) for at, value in enumerate(_to_list(given))]
+        if len(made[name]) != rows:
+            raise ValueError(f"columns: {name!r} has {len(made[name]):,} values for {rows:,} samples")
+    return made
+
+
+def _read_named(paths: Any, names: list[str]) -> dict[str, Any]:
+    """Columns of a DataFrame or a file, by their names."""
+    if hasattr(paths, "columns") and hasattr(paths, "iloc"):
+        found: dict[str, Any] = {str(name): paths[name] for name in paths.columns}
+        where = "the DataFrame"
+    elif is_list_file(paths):
+        where = os.path.expanduser(os.fspath(paths))
+        found = _read_all(where)
+    else:
+        raise TypeError("columns names columns of a DataFrame or of a file: else pass {name: values}")
+    missing = next((name for name in names if name not in found), None)
+    if missing is not None:
+        raise DataError(f"{where}: no column is called {missing}; it has {', '.join(found)}")
+    return {name: found[name] for name in names}
+
+
+def _read_all(path: str) -> dict[str, list[Any]]:
+    """All columns of a list on disk whose rows have the same ones."""
+    import csv
+
+    ending = os.path.splitext(path)[1].lower()
+    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        if ending == ".jsonl":
+            rows = [json.loads(line) for line in file if line.strip()]
+        else:
+            rows = list(csv.DictReader(file, delimiter="\t" if ending == ".tsv" else ","))
+    names = dict.fromkeys(name for row in rows for name in row if isinstance(name, str))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _to_text(name: Any, at: int, value: Any) -> str:
+    """A value as its text; bytes as os.fsdecode has them."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
+        return repr(value)
+    raise TypeError(f"columns: {name!r} of row {at} is {value!r:.80}: pass strings, bytes or numbers")

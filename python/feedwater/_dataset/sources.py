@@ -87,6 +87,14 @@ class Source:
         """For messages."""
         return escape_name(self.local or "/".join(filter(None, (self.root, self.path))))
 
+    @property
+    def may_have_values(self) -> bool:
+        """Whether samples may have more than a picture and a label. Of most paths only the agent finds out."""
+        here = self.local or ("" if self.root else self.path)
+        if self.table is not None or not os.path.isdir(here):
+            return True
+        return os.path.isfile(os.path.join(here, "index.json"))
+
     def to_plan(self) -> dict[str, Any]:
         """As the plan says it."""
         said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(self.path)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._agent.table_text import TableText
 from ..errors import DataError
-from .columns import is_list_file, read_columns
+from .columns import is_list_file, read_columns, read_values
 from .file_lists import Rows, is_file_list, read_rows
 
 __all__ = ["PATH_STARTS", "Table"]
@@ -24,6 +25,8 @@ UNCLEAN = ("//", "/./", "/../")
 """Parts of paths that are written otherwise."""
 MOST = (1 << 63) - 1
 """The largest label, an int64."""
+MOST_LINE = 65_536
+"""Bytes of a row of the text."""
 
 
 class Table:
@@ -38,6 +41,8 @@ class Table:
               By default paths are those of this machine, and root is the data set's, or the deepest folder that all
               lie in. With nodes a folder here is looked for among their roots, by what is in it
     classes   names of the classes, by label; with labels that are strings, their order
+    columns   what else each sample has, for fields=: {name: values}, strings, bytes or numbers; or names of columns of
+              the DataFrame or the file
 
     The list is sent to nodes that do not have it, and what it says is read once: later changes of the arguments are not
     heard. Its fingerprint is made of paths below root, sizes of files, labels and names of classes.
@@ -50,6 +55,7 @@ class Table:
         *,
         root: str | os.PathLike[str] | None = None,
         classes: Iterable[str] | None = None,
+        columns: Mapping[str, Iterable[Any]] | Iterable[str] | None = None,
     ) -> None:
         names = None if classes is None else [str(name) for name in classes]
         if is_file_list(paths):
@@ -72,7 +78,8 @@ class Table:
         numbers, self.classes = _number_labels(found, names)
         """Names of the classes; empty where labels have none."""
         self._samples = len(keys)
-        self._text = TableText(_encode_table(keys, numbers, self.classes))
+        extra = {} if columns is None else read_values(paths, columns, len(keys))
+        self._text = TableText(_encode_table(keys, numbers, self.classes, extra))
 
     @property
     def text(self) -> TableText:
@@ -196,8 +203,10 @@ def _to_number(at: int, label: Any) -> int:
     return int(label)
 
 
-def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str]) -> bytes:
+def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str], values: dict[str, list[str]]) -> bytes:
     """The text of a table, as feedwater.proto says it of Put."""
+    if values:
+        return "".join(_encode_rows(keys, labels, classes, values)).encode()
     quote = encode_basestring_ascii  # what json.dumps makes of a string, without what it does around
     head = [f'{{"class_name": {quote(name)}}}\n' for name in classes]
     if labels is None:
@@ -205,3 +214,19 @@ def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str])
     else:
         head += [f'{{"path": {quote(key)}, "label": {label}}}\n' for key, label in zip(keys, labels)]
     return "".join(head).encode()
+
+
+def _encode_rows(
+    keys: list[str], labels: list[int] | None, classes: list[str], values: dict[str, list[str]]
+) -> Iterator[str]:
+    """The lines of a table whose samples have values."""
+    for name in classes:
+        yield json.dumps({"class_name": name}) + "\n"
+    for at, key in enumerate(keys):
+        label = {} if labels is None else {"label": labels[at]}
+        line = json.dumps({"path": key, **label, **{name: column[at] for name, column in values.items()}})
+        if len(line) > MOST_LINE:
+            raise DataError(
+                f"row {at} of the table: it has {len(line):,} bytes with its columns, at most {MOST_LINE:,}"
+            )
+        yield line + "\n"

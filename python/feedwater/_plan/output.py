@@ -78,14 +78,16 @@ def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:
 
 
 def field_names(fields: Sequence[str] | Mapping[str, str], more: bool = False) -> dict[str, str]:
-    """Our names of the wanted fields to the user's, in order. more: python= may give others than ours."""
+    """Our names of the wanted fields to the user's, in order. more: there may be others than ours."""
     if isinstance(fields, str):
         raise TypeError(f'fields={fields!r}: pass a tuple of names, like ("image", "label"), or a dict that renames')
     wanted = list(fields)
     names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in wanted}
-    unknown = [name for name in names if name not in FIELDS and not more]
-    if unknown:
+    unknown = [name for name in names if name not in FIELDS]
+    if unknown and not more:
         raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
+    if bad := next((name for name in unknown if not isinstance(name, str) or not name), None):
+        raise TypeError(f"fields: {bad!r} is no name")
     if not names:
         raise ValueError("fields is empty")
     if len(set(names.values())) < len(wanted):

@@ -1,0 +1,103 @@
+package layout
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+)
+
+// Choice says what is listed of each sample besides its picture.
+type Choice struct {
+	// Label says where labels are: of tar files the ending of a member, or json:KEY for a member of the JSON object in .json; of lists a column.
+	// Empty: as each layout has it, and there may be none.
+	Label string
+	// Values are what else is listed of each sample: of tar files the members of these endings, of lists these columns.
+	Values []string
+}
+
+// maxLabelBytes is how long the text of a label may be, and maxJSONBytes that of a JSON object with one.
+const (
+	maxLabelBytes = 64
+	maxJSONBytes  = 1 << 20
+)
+
+// defaultLabel is the ending of the member that has a sample's label.
+const defaultLabel = "cls"
+
+// labelRule says which member of a sample has its label.
+type labelRule struct {
+	ending string
+	key    string // of a JSON object; "": the member is the label itself
+	asked  bool   // by the user: then all samples have one
+}
+
+func (c Choice) labelRule() labelRule {
+	if key, ok := strings.CutPrefix(c.Label, "json:"); ok {
+		return labelRule{"json", key, true}
+	}
+	if c.Label == "" {
+		return labelRule{ending: defaultLabel}
+	}
+	return labelRule{ending: strings.ToLower(c.Label), asked: true}
+}
+
+// String says which member that is.
+func (r labelRule) String() string {
+	if r.key != "" {
+		return fmt.Sprintf("%q in a member .json", r.key)
+	}
+	return "a member ." + r.ending
+}
+
+// limit is how large the member may be.
+func (r labelRule) limit() int64 {
+	if r.key != "" {
+		return maxJSONBytes
+	}
+	return maxLabelBytes
+}
+
+var errNoNumber = errors.New("labels of tar files are whole numbers")
+
+// parse reads the label in a member's text.
+func (r labelRule) parse(text []byte) (int64, error) {
+	if r.key == "" {
+		return parseLabel(string(text))
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return 0, fmt.Errorf("no JSON object: %w", err)
+	}
+	value, there := object[r.key]
+	if !there {
+		return 0, fmt.Errorf("no member %q", r.key)
+	}
+	if len(value) > maxLabelBytes {
+		return 0, fmt.Errorf("%.20s…: %w", value, errNoNumber)
+	}
+	var quoted string
+	if json.Unmarshal(value, &quoted) == nil {
+		return parseLabel(quoted)
+	}
+	return parseLabel(string(value))
+}
+
+func parseLabel(text string) (int64, error) {
+	label, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.20q: %w", text, errNoNumber)
+	}
+	return label, nil
+}
+
+// checkValue refuses a value that is too large.
+func checkValue(where, name string, bytes int64) error {
+	if bytes > manifest.MaxValueBytes {
+		return wrong("%s: %q has %d bytes, and a field takes %d at most", where, name, bytes, manifest.MaxValueBytes)
+	}
+	return nil
+}
