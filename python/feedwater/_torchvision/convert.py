@@ -20,6 +20,7 @@ from ..transforms._sizes import PADDING
 from . import colour, containers, warp
 from . import fill as _tv_fill
 from .origin import FIRST, find_patch, is_first, is_torchvision
+from .wrapper import transform_inside
 
 __all__ = ["convert_leaf", "converts_masks", "list_inside", "settle_dtype", "tabulate_tail", "with_fill"]
 
@@ -40,7 +41,8 @@ def list_inside(transform: Any) -> Sequence[Any] | None:
         return _convert_preset(transform)
     if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
         return list(transform)
-    return None
+    inside = transform_inside(transform)
+    return None if inside is None else [inside]
 
 
 def convert_leaf(leaf: Any) -> _Step | None:
