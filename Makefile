@@ -182,7 +182,7 @@ generate: $(TOOLS)/.ready
 	$(GO) generate ./...
 
 check-generated: generate
-	@git diff --exit-code --stat -- '*.pb.go' '*.s' '*_stubs_amd64.go' || { echo 'generated files are out of date: make generate, and commit'; exit 1; }
+	@git diff --exit-code --stat -- '*.pb.go' '*.s' '*_stubs_amd64.go' python/feedwater/_common/constants.py || { echo 'generated files are out of date: make generate, and commit'; exit 1; }
 
 check-units: $(VENV)/.ready
 	$(call say,units)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import feedwater
+from feedwater._common.constants import BOUND_SHARE
 from feedwater._meter.pace import Stats
-from feedwater.doctor import curve, live, rules
+from feedwater.doctor import curve, live
 from feedwater.doctor.signals import LEAST_ROWS, Signals
 from feedwater.doctor.verdict import Verdict
 
@@ -150,7 +151,7 @@ def test_of_counters() -> None:
 def test_one_law_for_all_that_judge_a_loop() -> None:
     """`feedwater top`, the page and /metrics read the same table: watch/verdict/testdata/vectors.json."""
     vectors = json.loads((REPOSITORY / "watch/verdict/testdata/vectors.json").read_text())
-    assert vectors["thresholds"] == {"data_bound": rules.STALL, "few_steps": LEAST_ROWS}
+    assert vectors["thresholds"] == {"data_bound": BOUND_SHARE, "few_steps": LEAST_ROWS}
     assert len(vectors["cases"]) >= 20
     for case in vectors["cases"]:
         steps, idle = case["steps"], case["idle"]

@@ -58,36 +58,18 @@ type Nodes struct {
 // Finding is what people read: the verdict, and one line each for the reason and for what to do. Both may be empty.
 type Finding struct{ Verdict, Cause, Action string }
 
-const (
-	// few is how many steps tell something. This and bound are the same in Python's feedwater.doctor: testdata/vectors.json.
-	few = 20
-	// bound is the share of the step from which on data is the problem.
-	bound = 0.10
-	// slight is the share below which a wait or an idle is not worth a word, and which more nodes are meant to come below.
-	slight = 0.02
-	// stuck is after how many seconds in next a loop counts as starving, whatever its steps were.
-	stuck = 5
-	// full is the share from which cores, or a machine, have nothing to spare.
-	full = 0.85
-	// mostly is the share of workers' time in reading from which storage is to blame, and of cores in use below which work that is
-	// queued is not what holds a node up.
-	mostly = 0.5
-	// lazy is the share below which a GPU that never waits for data is worth a word.
-	lazy = 0.7
-)
-
 // Judge applies the rules.
 func Judge(f Facts) Finding {
 	switch {
-	case f.Nodes.All > 0 && f.Nodes.Ready == 0 && (f.Blocked >= stuck || f.Steps < few):
+	case f.Nodes.All > 0 && f.Nodes.Ready == 0 && (f.Blocked >= StuckSeconds || f.Steps < FewSteps):
 		return Finding{DataBound, noNode(f.Nodes), "start a node: feedwater serve --data …"}
-	case f.Blocked >= stuck:
+	case f.Blocked >= StuckSeconds:
 		return findCause(f, fmt.Sprintf("blocked in next for %.0f s; ", f.Blocked))
-	case f.Steps < few:
+	case f.Steps < FewSteps:
 		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("only %d steps so far", f.Steps)}
-	case math.IsNaN(f.Idle) && f.IdleUnmeasured && f.Wait >= bound:
+	case math.IsNaN(f.Idle) && f.IdleUnmeasured && f.Wait >= BoundShare:
 		return Finding{Verdict: Unknown, Cause: fmt.Sprintf("next blocks %s of the step, and whether the GPU feels it cannot be measured", percentText(f.Wait))}
-	case f.LossShare() >= bound:
+	case f.LossShare() >= BoundShare:
 		return findCause(f, "")
 	case math.IsNaN(f.LossShare()):
 		return Finding{Verdict: Unknown}
@@ -107,14 +89,14 @@ func (f Facts) LossShare() float64 {
 // findFed is a job whose data is there in time.
 func findFed(f Facts) Finding {
 	switch {
-	case f.GPUBusy < lazy: // false if unknown
+	case f.GPUBusy < LazyShare: // false if unknown
 		return Finding{NotData, fmt.Sprintf("GPUs are busy %s of the time, but not for want of data", percentText(f.GPUBusy)),
 			"look at the training step: feedwater.stages(model, optimizer)"}
-	case f.Idle >= slight:
+	case f.Idle >= SlightShare:
 		return Finding{Healthy, "GPUs stand still for data " + lossText(f.Idle), ""}
-	case math.IsNaN(f.Idle) && f.Wait >= slight:
+	case math.IsNaN(f.Idle) && f.Wait >= SlightShare:
 		return Finding{Healthy, "next blocks " + lossText(f.Wait), ""}
-	case f.Wait >= slight:
+	case f.Wait >= SlightShare:
 		return Finding{Healthy, fmt.Sprintf("next blocks %s of the step while the GPU still works: leave it", percentText(f.Wait)), ""}
 	}
 	return Finding{Verdict: Healthy}
@@ -122,16 +104,16 @@ func findFed(f Facts) Finding {
 
 // lossText says how much a loss is that is none to act on.
 func lossText(share float64) string {
-	return fmt.Sprintf("%.1f %% of the time, less than the %s from which on data is the problem", 100*share, percentText(bound))
+	return fmt.Sprintf("%.1f %% of the time, less than the %s from which on data is the problem", 100*share, percentText(BoundShare))
 }
 
 // findCause is a job that data holds up: the first cause whose evidence is there.
 func findCause(f Facts, also string) Finding {
 	n := f.Nodes
-	reading := n.Read >= mostly || n.IOWait >= mostly/2
-	queued := n.Full >= full && n.Busy >= mostly && !reading // over a short time cores in use come and go
-	atLimit := n.Busy >= full || math.IsNaN(n.Busy) && n.Full >= full || queued
-	host := f.HostBusy >= full
+	reading := n.Read >= MostShare || n.IOWait >= MostShare/2
+	queued := n.Full >= FullShare && n.Busy >= MostShare && !reading // over a short time cores in use come and go
+	atLimit := n.Busy >= FullShare || math.IsNaN(n.Busy) && n.Full >= FullShare || queued
+	host := f.HostBusy >= FullShare
 	who := "node"
 	if n.Local {
 		who = "this host's"
@@ -144,7 +126,7 @@ func findCause(f Facts, also string) Finding {
 			"faster or nearer storage, or more nodes that share the reading"}
 	case n.Ready < n.All:
 		return Finding{DataBound, also + fmt.Sprintf("only %d of %d nodes take work%s", n.Ready, n.All, troubleText(n)), "bring the others back, or add nodes"}
-	case host && n.Local && n.Busy < full: // false if unknown
+	case host && n.Local && n.Busy < FullShare: // false if unknown
 		return Finding{DataBound, also + fmt.Sprintf("this host's CPU: %s of it in use, %s by the making of batches", percentText(f.HostBusy), percentText(n.Busy)),
 			"free this host of other work, or nodes="}
 	case host && !n.Local:
@@ -169,7 +151,7 @@ func (f Facts) capacityAdvice() string {
 		return fmt.Sprintf("%d → %d nodes: %s → under 2 %%", f.Nodes.Ready, f.Wanted, percentText(f.LossShare()))
 	}
 	loss := min(f.LossShare(), 0.95)
-	if !(loss >= slight) {
+	if !(loss >= SlightShare) {
 		return "more nodes or cores"
 	}
 	factor := 1.15 / (1 - loss)
@@ -216,13 +198,13 @@ func busyText(n Nodes) string {
 // ruledOut says what it is not, as far as that is known.
 func ruledOut(f Facts, cause string) string {
 	var not []string
-	if cause != "cpu" && f.Nodes.Busy < full {
+	if cause != "cpu" && f.Nodes.Busy < FullShare {
 		not = append(not, "node CPU "+percentText(f.Nodes.Busy))
 	}
-	if cause != "read" && f.Nodes.Read < mostly {
+	if cause != "read" && f.Nodes.Read < MostShare {
 		not = append(not, "storage "+percentText(f.Nodes.Read))
 	}
-	if !f.Nodes.Local && f.HostBusy < full {
+	if !f.Nodes.Local && f.HostBusy < FullShare {
 		not = append(not, "this host "+percentText(f.HostBusy))
 	}
 	if len(not) == 0 {

@@ -44,8 +44,8 @@ func TestVectors(t *testing.T) {
 	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors.Cases) < 20 {
 		t.Fatal(err, len(vectors.Cases))
 	}
-	if l := vectors.Thresholds; l.DataBound != verdict.Bound || l.FewSteps != verdict.Few {
-		t.Errorf("the table has %+v, this package %g and %d", l, verdict.Bound, verdict.Few)
+	if l := vectors.Thresholds; l.DataBound != verdict.BoundShare || l.FewSteps != verdict.FewSteps {
+		t.Errorf("the table has %+v, this package %g and %d", l, verdict.BoundShare, verdict.FewSteps)
 	}
 	for _, c := range vectors.Cases {
 		f := facts(*c.Wait, nan)

@@ -8,6 +8,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
+from .._common.constants import ALIGN
 from .._common.filenames import to_json
 from ..errors import AgentError, DataError, Error, ForkedError, PlanError, StallError, VersionError
 from . import memory, revisions
@@ -15,7 +16,7 @@ from .failure import error_of
 from .link import Link
 from .plan_info import PlanInfo, Request
 from .process import agent
-from .slots import ALIGN, Field, Slots, align_array, align_stride
+from .slots import Field, Slots, align_array, align_stride
 
 __all__ = ["Session"]
 

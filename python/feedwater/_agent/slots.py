@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.constants import ALIGN
 from . import memory
 
 __all__ = ["Field", "Lease", "Slots"]
 
-ALIGN = 64
-"""Where arrays in a slot begin, in bytes: batch.Align of the agent."""
 VALUE_HEAD = 4
 """Bytes before a value, that say how many it has."""
 HUGE_PAGE = 2 << 20
@@ -149,10 +148,15 @@ class Slots:
 
 def align_array(size: int) -> int:
     """What an array of that many bytes takes in a slot, where each begins at a multiple of ALIGN."""
-    return -(-size // ALIGN) * ALIGN
+    return _round_up(size, ALIGN)
 
 
 def align_stride(size: int) -> int:
     """A stride of at least size bytes: whole pages, whole huge pages where that wastes little."""
     unit = HUGE_PAGE if size >= HUGE_PAGE else PAGE
-    return -(-max(size, 1) // unit) * unit
+    return _round_up(max(size, 1), unit)
+
+
+def _round_up(size: int, unit: int) -> int:
+    """The first multiple of unit that is not less than size."""
+    return -(-size // unit) * unit

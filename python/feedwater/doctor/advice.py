@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .._common.constants import BOUND_SHARE, PREFETCH_SHARE
 from .causes import Action
 from .signals import Signals
 from .step import Step
@@ -57,7 +58,7 @@ def _num_workers_tip(s: Signals) -> Tip:
 def _prefetch_tip(s: Signals) -> Tip:
     if not s.workers or not s.fetches:
         return "prefetch_factor", NO, "no workers to run ahead"
-    if s.wait < 0.03:
+    if s.wait < PREFETCH_SHARE:
         return "prefetch_factor", NO, "batches are there when they are asked for"
     if s.duty > 0.9:
         return "prefetch_factor", NO, f"workers are busy {s.duty:.0%} of the time: there is nothing to run ahead with"
@@ -96,7 +97,7 @@ def _gpu_tips(s: Signals) -> Iterator[Tip]:
         yield "cudnn.benchmark, channels_last, AMP", NO, "no GPU"
         return
     model = s.model
-    bound = s.idle is not None and s.idle < 0.1
+    bound = s.idle is not None and s.idle < BOUND_SHARE
     tips = (
         ("cudnn.benchmark", model.get("cudnn_benchmark"), s.shapes == 1, f"{s.shapes} shapes of batches"),
         ("channels_last", model.get("channels_last"), model.get("convolutions", 0) > 0, "for convolutions"),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from .._common.constants import BOUND_SHARE, GAIN_SHARE, STRAGGLER_SHARE, UNSTEADY_SHARE
 from . import advice, foreign_load
 from .causes import Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
 from .measured import measure_run
@@ -22,17 +23,10 @@ from .verdict import Verdict
 
 __all__ = ["judge", "judge_loop", "judge_ranks"]
 
-STALL = 0.10
-"""Share of the time that data costs, from which on it is the problem."""
-UNSTEADY = 0.50
-"""From which on it is not believed that a step with data ready takes as long."""
-WORD = 0.05
-"""From which on it is worth a word; also what must be there to gain."""
 BROKEN = 0.01
 SYNC, AFTER_SYNC = 0.15, 0.05
 DRY = 0.8
 COPY = 0.10
-STRAGGLER = 0.10
 UNEVEN = 0.3
 """Share of a rank's computing that the others have less."""
 ALIKE = 0.98
@@ -76,7 +70,7 @@ def judge_ranks(ranks: Sequence[Signals], *, shared: bool | None = None) -> Verd
     stalls = {s.rank: s.stall for s in ranks}
     others = [s.stall or 0.0 for s in ranks if s is not worst]
     fields = {**vars(verdict), "ranks": stalls}
-    if (worst.stall or 0.0) - median(others) > STRAGGLER:
+    if (worst.stall or 0.0) - median(others) > STRAGGLER_SHARE:
         under = f"rank {worst.rank} waits for data, the others for it; there: {verdict.cause}"
         untold = [replace(action, gain=None) for action in verdict.actions]  # the job's pace is that of all ranks
         fields |= {"verdict": "data-bound", "cause": "straggler-rank", "why": under, "actions": untold}
@@ -120,10 +114,10 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
     s, unused = foreign_load.without_lucky_steps(s)
     notes += unused
     tips = foreign_load.doubt_tips(s, advice.judge_tips(s))
-    if s.stall is None and s.wait >= STALL:
+    if s.stall is None and s.wait >= BOUND_SHARE:
         return Verdict("unknown", "idle-unknown", s.idle_unknown, s, [], advice=tips, notes=notes)
     verdict, cause, actions = _judge_own(s, shared)
-    if verdict == "healthy" and (s.stall or 0.0) >= UNSTEADY:
+    if verdict == "healthy" and (s.stall or 0.0) >= UNSTEADY_SHARE:
         return Verdict("unknown", "unsteady", signals=s, advice=tips, notes=notes)
     return Verdict(verdict, cause, signals=s, actions=actions, advice=tips, notes=notes)
 
@@ -133,7 +127,7 @@ def judge_loop(s: Signals, *, shared: bool | None = None) -> Verdict:
 
 def _without_slow_bursts(s: Signals) -> tuple[Signals, list[str]]:
     """A pause makes steps of next to nothing slow: those after bursts do not count where it would be unsteady."""
-    if s.ready_s is None or (s.stall or 0.0) < UNSTEADY or not is_tiny(s) or _data_bound(s):
+    if s.ready_s is None or (s.stall or 0.0) < UNSTEADY_SHARE or not is_tiny(s) or _data_bound(s):
         return s, []
     took = f"{s.ready_steps} steps after pauses took {s.ready_s * 1e3:.1f} ms, and are not used"
     return replace(s, ready_s=None, ready_steps=0), [f"{took}: a pause makes steps this short slow"]
@@ -141,10 +135,10 @@ def _without_slow_bursts(s: Signals) -> tuple[Signals, list[str]]:
 
 def _data_bound(s: Signals) -> bool:
     """Waiting on a busy host is not yet a gain: steps that were seen with data ready are the judge, where there are."""
-    if s.stall is None or s.stall < STALL or (s.without_backward and s.stall < 3 * STALL):
+    if s.stall is None or s.stall < BOUND_SHARE or (s.without_backward and s.stall < 3 * BOUND_SHARE):
         return False
     gain = s.stall if s.ready_s is None else min(s.stall, 1 - s.fed_s / s.period_s)
-    return gain >= WORD
+    return gain >= GAIN_SHARE
 
 
 def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) -> Verdict:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._common.constants import FEW_STEPS
+
 __all__ = ["LEAST_ROWS", "Signals"]
 
-LEAST_ROWS = 20
+LEAST_ROWS = FEW_STEPS
 """Steps below which a loop says nothing."""
 CROWDED = 0.25
 """Share of the cores that others have, from which on they are to blame where ours are wanting."""

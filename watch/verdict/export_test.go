@@ -1,7 +1,0 @@
-package verdict
-
-// Few and Bound are thresholds that the vectors name.
-const (
-	Few   = few
-	Bound = bound
-)
