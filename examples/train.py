@@ -30,7 +30,9 @@ if world > 1:
     distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
 
 ops = [v2.RandomResizedCrop(96), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
-train = feedwater.Loader(args.data, v2.Compose(ops), batch_size=args.batch_size, shuffle=True, nodes=args.nodes)
+train = feedwater.Loader(
+    args.data, v2.Compose(ops), batch_size=args.batch_size, shuffle=True, nodes=args.nodes, device=device
+)
 
 layers = [layer for i, o in ((3, 16), (16, 32), (32, 64)) for layer in (nn.Conv2d(i, o, 3, stride=2), nn.ReLU())]
 model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, len(train.classes))).to(device)
@@ -52,8 +54,6 @@ for epoch in range(train.state_dict()["epoch"], args.epochs):
         seen += world * len(images)
     if rank == 0:
         speed, waiting = seen / (time.perf_counter() - began), train.stats().wait_share
-        print(
-            f"epoch {epoch}: loss {loss.item():.3f}, {speed:,.0f} images/s, {waiting:.0%} of the time waiting for data"
-        )
+        print(f"epoch {epoch}: loss {loss.item():.3f}, {speed:,.0f} images/s, {waiting:.0%} of the time waiting")
         if args.checkpoint:
             torch.save({name: part.state_dict() for name, part in parts.items()}, args.checkpoint)

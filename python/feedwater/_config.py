@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from ._batch import batch_transform
 from ._common import ranks
 from ._dataset import sources
 from ._dataset.sources import Source
+from ._device.runtime import check_built
 from ._order.steps import Tail
 from ._plan import output
 from .errors import NotYetError, UnsupportedTransformError
@@ -49,6 +51,8 @@ class Config:
     python_workers: int
     """Processes for python; 0: as many as there are cores."""
     batch_transform: Callable[..., Any] | None
+    device: str | None
+    """"cuda", the GPU that is current at the first batch, or "cuda:1"; None: the CPU's memory."""
     memory: int | None
     apply_exif: bool
     on_error: str
@@ -76,12 +80,20 @@ class Config:
         fields = given["fields"]
         if fields is None:
             fields = output.IMAGE, "label" if masks is None else output.MASK
+        device = checks.device_of(given["device"])
+        made = pictures.resolve_pictures(
+            resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
+        )
+        if device is not None:
+            if "torch" not in sys.modules:
+                raise TypeError(f"device={device!r} needs torch: import it before the Loader is made")
+            check_built(sys.modules["torch"], device)
+            if given["python"] is None:
+                made = tuple(picture.leave_hop_to_device() for picture in made)
         config = cls(
             source=replace(resolved, transform=None),
             masks=masks,
-            pictures=pictures.resolve_pictures(
-                resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
-            ),
+            pictures=made,
             names=output.field_names(fields, given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
             label=checks.label_of(given["label"]),
@@ -98,6 +110,7 @@ class Config:
             python=given["python"],
             python_workers=checks.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
+            device=device,
             memory=checks.memory_of(given["memory"]),
             apply_exif=bool(given["apply_exif"]),
             on_error=checks.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),

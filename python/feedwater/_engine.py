@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ from ._common.torch_modes import leave_inference_mode
 from ._config import Config
 from ._ctaugment.learning import Learning, rows_of
 from ._ctaugment.policy import Weights
+from ._device.failure import check_capture
+from ._device.transfer import Transfer
 from ._meter.pace import Pace
 from ._meter.pulse import Pulse
 from ._order.cursor import Cursor, Position
@@ -76,6 +79,8 @@ class Engine:
             self.python = Stage(config)
         self.learning = Learning.for_config(config)
         self._builder: Builder | None = None
+        self._transfer: Transfer | None = None
+        """Copies to the GPU; None before the first pass, and where batches stay in the CPU's memory."""
         self._budget = Budget(config.max_errors)
         self._warned = self._fits = False
         self._collect_after = 0.0
@@ -229,11 +234,29 @@ class Engine:
 
     def _make_builder(self, opened: PlanInfo) -> Builder:
         look = self.config.pictures, opened, self.config.names, self.config.as_dict
+        if self.config.device is not None:
+            on_device: Builder = self._make_device_builder(self.config.device, look)
+            return on_device
+        return self._make_host_builder(look)
+
+    def _make_host_builder(self, look: Any) -> Builder:
         if self.python is None:
             return Builder(*look)
         from ._python.batches import PythonBuilder
 
-        return PythonBuilder(self.python, self.feed, *look)
+        builder: Builder = PythonBuilder(self.python, self.feed, *look)
+        return builder
+
+    def _make_device_builder(self, device: str, look: Any) -> Any:
+        """The GPU that device means is found out now, and is the same ever after."""
+        from ._batch.device_batch import DeviceBuilder, MovedBuilder
+        from ._device import runtime
+
+        if self._transfer is None:
+            self._transfer = Transfer(runtime.find_runtime(sys.modules["torch"], device))
+        if self.python is None:
+            return DeviceBuilder(self._transfer, self.feed, *look)
+        return MovedBuilder(self._transfer, self._make_host_builder(look))
 
     def run_python_again(self, index: int, epoch: int, repeat: int) -> dict[str, Any]:
         """What python= makes of one sample, by a want of its own."""
@@ -245,7 +268,8 @@ class Engine:
         feed = Feed(_make_request(self.config))
         try:
             done = feed.take_batch(step.key, 1, lambda _, start: None if start else step)
-            builder = self._make_builder(opened)
+            look = self.config.pictures, opened, self.config.names, self.config.as_dict
+            builder = self._make_host_builder(look)
             assert isinstance(builder, PythonBuilder)
             return builder.build_sample(done, feed)
         finally:
@@ -330,6 +354,8 @@ class Engine:
     def next_batch(self) -> Ready | None:
         """The batch at the cursor; None at the epoch's end. Consumes nothing, except steps of which nothing is left."""
         assert self._builder is not None
+        if self._transfer is not None:
+            check_capture(self._transfer.runtime.is_capturing())
         while (step := self.feed.find_wanted_step(self.cursor.at.place) or self._next_step()) is not None:
             done = self._take_step(step) if step.size else None
             errors = done.errors if done is not None else []
@@ -347,6 +373,8 @@ class Engine:
                     if transform is not None:
                         batch = self._apply_transform(transform, batch, step, rows.valid)
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
+            if self._transfer is not None:
+                self._builder.send_ahead()
             self.cursor.prepare_batch()
             return Ready(batch, step, last, totals)
         return None
@@ -378,7 +406,8 @@ class Engine:
         self.pace.note_arrival()
         began = time.perf_counter()
         numbers = self.config.seed, step.epoch, step.position
-        batch = batch_transform.apply_batch_transform(transform, batch, numbers, self.config.names, valid)
+        drawn = () if self._transfer is None else (self._transfer.runtime.generator,)
+        batch = batch_transform.apply_batch_transform(transform, batch, numbers, self.config.names, valid, drawn)
         self.pace.note_transform(time.perf_counter() - began)
         return batch
 
@@ -506,11 +535,15 @@ class Engine:
         self.feed.close()
         if self._builder is not None:
             self._builder.forget_slots()
+        if self._transfer is not None:
+            self._transfer.close()
 
     def drop_handles(self) -> None:
         """close for finalisers."""
         if self.python is not None:
             self.python.drop_handles()
+        if self._transfer is not None:
+            self._transfer.abandon()
         self.feed.session.drop_handles()
 
 

@@ -54,8 +54,8 @@ def _list_rows(picture: Picture, ops: list[dict[str, Any]]) -> list[tuple[str, .
     erasing = zip((row for row in made if row[1] == LAST_HOP), compiled.erased_behind)
     for number, (row, behind) in enumerate(erasing):
         last.insert(behind + number, row)
-    if picture.output.dtype != compiled.table.dtype:
-        last.append(("dtype", LAST_HOP, "tensor", "A", picture.output.dtype))
+    if picture.final.dtype != compiled.table.dtype:
+        last.append(("dtype", LAST_HOP, "tensor", "A", picture.final.dtype))
     return [row for row in made if row[1] != LAST_HOP] + last
 
 
@@ -71,9 +71,9 @@ def _format_arguments(name: str) -> str:
 
 def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
     where = ", ".join(config.nodes) if config.nodes else "this machine"
-    output = config.pictures[0].output
+    output = config.pictures[0].final
     order = "channels first" if output.channels_first else "channels last"
-    dtypes = dict.fromkeys(picture.output.dtype for picture in config.pictures)
+    dtypes = dict.fromkeys(picture.final.dtype for picture in config.pictures)
     several = f"{len(config.pictures)} views, " if config.views else ""
     masks = []
     if config.masks is not None:
@@ -85,6 +85,8 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
         batches = ["batches   what python= returns, stacked"]
     if config.batch_transform is not None:
         batches.append("then      batch_transform, in this process, on whole batches")
+    if config.device is not None:
+        batches.append(f"device    {config.device}: copied from shared memory ahead of the loop")
     return [
         f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
         f"fingerprint {opened.fingerprint[:12]}",
@@ -93,6 +95,16 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
         *batches,
         f"hashes    plan {opened.plan_hash[:12]}  order {opened.order_hash[:12]}  pixels {opened.pixel_hash[:12]}  "
         f"numerics {opened.numerics[:12]}",
-        "place     last hop: a table of 256 values per channel, used by the agent; costs this process nothing",
+        f"place     last hop: a table of 256 values per channel, used by {_hop_place(config)}",
         "tier      A: the same bytes as the reference; B: within one level; C: same distribution",
     ]
+
+
+def _hop_place(config: Config) -> str:
+    if config.device is None:
+        return "the agent; costs this process nothing"
+    if any(picture.device_hop is not None for picture in config.pictures):
+        return "the GPU, which gets bytes"
+    if all(picture.output.dtype == "uint8" for picture in config.pictures):
+        return "the agent; the GPU gets bytes"
+    return "the agent, and the GPU gets its floats: with python=, noise or erased crops it stays there"

@@ -91,6 +91,9 @@ class Loader(Generic[B]):
                      labels, of the rows that hold a sample, wherever they are among the fields. rng is a numpy
                      Generator of its own for each batch; the global generators of random, numpy and torch (CPU)
                      are seeded for the call and put back. So batches come out the same again
+    device           where batches come to: "cuda", the GPU that is current at the first batch, "cuda:1", a
+                     torch.device; by default the CPU's memory. They are copied ahead of the loop, as bytes, and made
+                     floats there: docs/device.md
     dtype            of images, in place of what the transform gives
     memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
     memory           bytes for batches that are ready or being made
@@ -112,7 +115,7 @@ class Loader(Generic[B]):
     token_file       a file with the token that nodes ask for; or FEEDWATER_TOKEN_FILE
     insecure         True: nodes on other machines may be reached unencrypted; or FEEDWATER_INSECURE=1
 
-    Not there yet, and refused: weights, fallback, device (but "cpu").
+    Not there yet, and refused: weights, fallback.
 
     Batches are torch tensors if torch was imported before, [B, C, H, W]; otherwise numpy arrays, [B, H, W, C] like
     pictures unless the transform makes tensors. Where pictures come out in different sizes, image is a list.

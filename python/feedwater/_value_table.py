@@ -16,7 +16,17 @@ import numpy.typing as npt
 
 from .errors import UnsupportedTransformError
 
-__all__ = ["CHANNELS", "DTYPES", "Pixels", "Table", "dtype_name", "encode_erased", "first_that_becomes"]
+__all__ = [
+    "CHANNELS",
+    "DTYPES",
+    "IDENTITY",
+    "VALUES",
+    "Pixels",
+    "Table",
+    "dtype_name",
+    "encode_erased",
+    "first_that_becomes",
+]
 
 DTYPES = ("uint8", "float32", "float16", "bfloat16")
 CHANNELS, VALUES = 3, 256

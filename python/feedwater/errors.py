@@ -10,6 +10,7 @@ __all__ = [
     "AccessError",
     "AgentError",
     "DataError",
+    "DeviceError",
     "Error",
     "ForkedError",
     "NotYetError",
@@ -98,6 +99,10 @@ class ForkedError(Error):
 
 class DataError(Error):
     """The data set is missing, empty, changed, different between nodes, or too much of it is broken."""
+
+
+class DeviceError(Error):
+    """The GPU has no memory for a batch, is lost, or cannot take one now. The Loader stands before its batch."""
 
 
 class AccessError(Error, PermissionError):

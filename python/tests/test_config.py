@@ -150,8 +150,6 @@ def test_arguments_by_place(folder: Path) -> None:
     ("options", "why"),
     [
         ({"weights": [1.0]}, "weights= is not there yet: .*WeightedRandomSampler"),
-        ({"device": "cuda"}, "device='cuda' is not there yet: .*to.device"),
-        ({"device": torch.device("cuda", 1)}, "cuda:1"),
         ({"fallback": "local"}, "fallback= is not there yet"),
     ],
 )

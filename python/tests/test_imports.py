@@ -22,6 +22,7 @@ ROOMS = (
     "_plan",
     "_ctaugment",
     "_order",
+    "_device",
     "_agent",
     "_batch",
     "_python",

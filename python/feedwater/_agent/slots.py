@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.constants import ALIGN
+from .._device.registration import Registered
+from .._device.runtime import Runtime
 from . import memory
 
 __all__ = ["Field", "Lease", "Slots"]
@@ -66,7 +68,7 @@ class Lease:
 
     __slots__ = ("__array_interface__", "__weakref__", "memory")
 
-    def __init__(self, memory: mmap.mmap, address: int, shape: tuple[int, ...], typestr: str) -> None:
+    def __init__(self, memory: mmap.mmap | Registered, address: int, shape: tuple[int, ...], typestr: str) -> None:
         self.memory = memory
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "version": 3}
 
@@ -78,14 +80,16 @@ class Slots:
         self.count, self.stride = count, stride
         self.fields: dict[str, Field] = {}
         self.file, self.reserved = memory.create_shared_file(count * stride)
-        self.memory = mmap.mmap(self.file, count * stride)
-        self._bytes = np.frombuffer(self.memory, np.uint8)
+        mapping = mmap.mmap(self.file, count * stride)
+        _advise_huge_pages(mapping)
+        self.memory: mmap.mmap | Registered = mapping
+        self._bytes = np.frombuffer(mapping, np.uint8)
         self._address = self._bytes.ctypes.data
+        self._registered: set[int] = set()
         self._leases: dict[int, weakref.ref[Lease]] = {}
         """Of slots the program may hold. They are looked at, never called back: no finaliser of ours runs anywhere."""
         self.columns: dict[str, npt.NDArray[Any]] = {}
         """Fields of one number per sample, a row for each slot: to read or write while the slot is not the agent's."""
-        self._advise_huge_pages()
 
     def place_fields(self, fields: Collection[Field], batch: int) -> None:
         """Where the agent puts fields in each slot: for batch samples, however many there are."""
@@ -94,12 +98,6 @@ class Slots:
             if not field.shape:
                 shape, strides = (self.count, batch), (self.stride, field.stored_type.itemsize)
                 self.columns[field.name] = np.ndarray(shape, field.stored_type, self._bytes, field.offset, strides)
-
-    def _advise_huge_pages(self) -> None:
-        try:
-            self.memory.madvise(mmap.MADV_HUGEPAGE)
-        except OSError:  # a kernel without huge pages for shared memory
-            pass
 
     def find_free_slot(self, busy: set[int]) -> int | None:
         """The lowest slot that is nobody's; so slots that are not needed are never touched and cost nothing."""
@@ -139,11 +137,31 @@ class Slots:
         sizes = np.ascontiguousarray(rows[:, :VALUE_HEAD]).view("<u4").ravel().tolist()
         return [row[VALUE_HEAD : VALUE_HEAD + size].tobytes() for row, size in zip(rows, sizes)]
 
+    def register_slot(self, slot: int, runtime: Runtime) -> str:
+        """Tells the GPU's driver of slot, once, before the first copy from it. Why the driver refuses, or "".
+
+        Before leases of the slot are made: they hold what is registered.
+        """
+        if slot in self._registered:
+            return ""
+        if not isinstance(self.memory, Registered):
+            self.memory = Registered(self.memory)
+        if self.memory.register_part(runtime, self._address + slot * self.stride, self.stride):
+            self._registered.add(slot)
+        return self.memory.refused
+
     def close(self) -> None:
         """Closes the file; the mapping lives as long as the last tensor in it."""
         file, self.file = self.file, -1
         if file >= 0:
             os.close(file)
+
+
+def _advise_huge_pages(mapping: mmap.mmap) -> None:
+    try:
+        mapping.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:  # a kernel without huge pages for shared memory
+        pass
 
 
 def align_array(size: int) -> int:

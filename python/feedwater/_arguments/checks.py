@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "check_mesh",
     "check_within",
     "count_of",
+    "device_of",
     "flag_of",
     "job_of",
     "max_errors_of",
@@ -210,6 +212,20 @@ def workers_of(workers: Any, nodes: tuple[str, ...], local: str | None) -> int:
             "which nodes find by its fingerprint, in place of the name of a root"
         )
     return cores
+
+
+def device_of(device: Any) -> str | None:
+    """A GPU as torch names it, "cuda" or "cuda:1", ROCm's too; None for the CPU. A DeviceMesh stands for its kind."""
+    kind = getattr(device, "device_type", None)
+    name = f"cuda:{device}" if to_whole(device) is not None else str(kind if isinstance(kind, str) else device)
+    if device is None or name == "cpu":
+        return None
+    if re.fullmatch(r"cuda(:\d+)?", name):
+        return name
+    raise ValueError(
+        f"device={name!r}: batches come to the CPU's memory or to GPUs of CUDA and ROCm, which torch calls cuda: leave "
+        "it out, and move each batch in the loop, as by batch.to(device) or jax.device_put"
+    )
 
 
 def python_workers_of(workers: Any, python: Any) -> int:

@@ -80,9 +80,6 @@ def refuse_unknown(source: Any, misplaced: Sequence[Any], given: Mapping[str, An
     for name, instead in NOT_YET.items():
         if given[name] is not None:
             raise NotYetError(f"{name}= is not there yet: {instead}")
-    device = given["device"]
-    if device is not None and str(device) != "cpu":
-        raise NotYetError(f"device={str(device)!r} is not there yet: leave it out and call .to(device) on the batch")
 
 
 def _is_harmless(name: str, value: Any) -> bool:

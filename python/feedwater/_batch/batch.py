@@ -103,6 +103,9 @@ class Builder:
         """Lets go of the slots it saw last."""
         self._slots = None
 
+    def send_ahead(self) -> None:
+        """Copies what comes next ahead of the loop, where batches go to a GPU."""
+
     def gather_rows(self, step: Step, done: Done | None, crowded: Callable[[Slots], bool]) -> Rows:
         """The rows of a step's batch; done is None where the step leaves nothing for this rank.
 

@@ -73,16 +73,18 @@ def apply_batch_transform(
     numbers: Sequence[int],
     names: Mapping[str, str],
     valid: npt.NDArray[np.bool_] | None,
+    generators: Sequence[Any] = (),
 ) -> Any:
     """What transform makes of a batch; the same for the same numbers.
 
-    It gets the batch and a numpy Generator. The global generators of random, numpy and torch's CPU are seeded for the
-    call too, and put back. torchvision's transforms draw from these. They get the pictures, masks and labels alone, of
-    the rows that hold a sample, whatever else the batch has and in whichever order: names are our names of its fields
-    to its own, valid says which rows hold a sample, None: all. They see which are pictures and which are masks.
+    It gets the batch and a numpy Generator. The global generators of random, numpy and torch's CPU, and the generators
+    given, are seeded for the call too, and put back. torchvision's transforms draw from these. They get the pictures,
+    masks and labels alone, of the rows that hold a sample, whatever else the batch has and in whichever order: names
+    are our names of its fields to its own, valid says which rows hold a sample, None: all. They see which are pictures
+    and which are masks.
     """
     seeds = np.random.SeedSequence(numbers)
-    globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
+    globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]), generators)
     if not is_v2(transform):
         return globals_.run_seeded(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
     # it draws numbers, which are to be the same wherever tensors are made by default

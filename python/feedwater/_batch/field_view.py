@@ -64,6 +64,17 @@ class FieldView:
         offsets, shapes = places["offsets"], places["shapes"]
         return [np.ndarray(tuple(shapes[i]), stored, memory[offsets[i] : offsets[i + 1]]) for i in range(count)]
 
+    def as_tensor(self, array: _Array) -> Any:
+        """The array as a tensor of the host, its dimensions where they are."""
+        assert self._tensor is not None
+        return self._tensor(array)
+
+    def turn_tensor(self, tensor: Any) -> Any:
+        """A batch, or one picture, as the loop gets it."""
+        if self._turn is None:
+            return tensor
+        return tensor.permute(self._turn) if tensor.ndim == len(self._turn) else tensor.permute(2, 0, 1)
+
     def convert_images(self, images: Images) -> Any:
         """As the loop gets them."""
         if isinstance(images, list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,18 +17,21 @@ T = TypeVar("T")
 
 
 class RandomState:
-    """The global states of random, numpy and torch's CPU generator: the program's are put back after each run."""
+    """The global states of random, numpy and torch's CPU generator: the program's are put back after each run.
 
-    def __init__(self, seed: int) -> None:
+    So are those of further generators of torch, as a GPU's.
+    """
+
+    def __init__(self, seed: int, generators: Sequence[Any] = ()) -> None:
         self._mine: tuple[Any, ...] | None = None
-        self._seed = seed
+        self._seed, self._generators = seed, generators
 
     def run_seeded(self, draw: Callable[[], T], who: str) -> T:
         """Calls draw under this state. It is the program's code, of what who says for messages.
 
         Its StopIteration is a RuntimeError, as a generator's is: a loop would take it for the end of its epoch.
         """
-        theirs = _capture_states()
+        theirs, device = _capture_states(), [generator.get_state() for generator in self._generators]
         try:
             if self._mine is None:
                 self._start_state()
@@ -44,10 +47,15 @@ class RandomState:
             ) from error
         finally:
             try:
-                _restore_states(theirs)
+                self._put_back(theirs, device)
             except BaseException:  # a Ctrl-C amid it
-                _restore_states(theirs)
+                self._put_back(theirs, device)
                 raise
+
+    def _put_back(self, theirs: tuple[Any, ...], device: list[Any]) -> None:
+        _restore_states(theirs)
+        for generator, state in zip(self._generators, device):
+            generator.set_state(state)
 
     def _start_state(self) -> None:
         random.seed(self._seed)
@@ -55,6 +63,8 @@ class RandomState:
         torch = imported_torch()
         if torch is not None:
             torch.default_generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
+        for generator in self._generators:
+            generator.manual_seed(self._seed & 0x7FFFFFFFFFFFFFFF)
 
 
 def _capture_states() -> tuple[Any, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from .._value_table import IDENTITY
 from ..errors import UnsupportedTransformError
 from ..transforms._several import Views
 from . import compiler, output
@@ -22,6 +23,25 @@ class Picture:
     """Of the agent's batches."""
     compiled: Compiled
     output: Output
+    """As the agent gives it."""
+    device_hop: Output | None = None
+    """What the GPU makes of that; None where the agent does the last hop."""
+
+    @property
+    def final(self) -> Output:
+        """How the loop gets it."""
+        return self.device_hop or self.output
+
+    def leave_hop_to_device(self) -> Picture:
+        """The picture with its last hop done on the GPU, so that bytes are copied there and not floats.
+
+        The same one where nothing is gained, and where the hop draws numbers or erases in several crops.
+        """
+        output, noise = self.output, any(step.value == "random" for step in self.compiled.erasing)
+        if output.dtype == "uint8" or noise or (output.erasures and output.crops > 1):
+            return self
+        plain = replace(output, dtype="uint8", table=IDENTITY, layout="hwc", erasures=())
+        return replace(self, output=plain, device_hop=output)
 
 
 def resolve_pictures(transform: Any, dtype: Any, memory_format: Any) -> tuple[Picture, ...]:

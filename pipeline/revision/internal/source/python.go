@@ -21,11 +21,17 @@ var pythonRoots = map[string][]string{
 		"_order.steps", "_order.cursor", "_order.samplers", "_order.sampler_epoch", "_order.generators",
 		"_common.ranks", "_ctaugment.policy", "_ctaugment.philox",
 	},
-	"lasthop": {"_value_table", "_batch.batch", "_batch.field_view", "_batch.batch_transform", "_common.random_state"},
+	"lasthop": {
+		"_value_table", "_batch.batch", "_batch.field_view", "_batch.batch_transform", "_batch.device_batch",
+		"_common.random_state", "_device.hop",
+	},
 }
 
 // pythonApart are modules of Python that decide no byte: they lend memory, carry answers, and word errors.
-var pythonApart = []string{"_agent.memory", "_agent.slots", "_agent.want", "_agent.plan_info", "errors"}
+var pythonApart = []string{
+	"_agent.feed", "_agent.memory", "_agent.session", "_agent.slots", "_agent.want", "_agent.plan_info",
+	"_device.failure", "_device.registration", "_device.runtime", "_device.transfer", "errors",
+}
 
 //go:embed closure.py
 var pythonClosure string

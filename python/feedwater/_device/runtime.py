@@ -1,0 +1,236 @@
+"""What is needed of CUDA, through the torch that the program has imported. ROCm has the same names there.
+
+The interface is small, so that a simulated GPU can stand in: tests/fake_cuda.py. Nothing here waits for the GPU, but
+Event.wait. Any method may raise what the driver raises.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+__all__ = ["Cuda", "Event", "Runtime", "check_built", "find_runtime"]
+
+log = logging.getLogger("feedwater")
+
+PORTABLE = 1
+"""cudaHostRegisterPortable: the memory counts as pinned for every GPU of the process."""
+NO_DEVICE = 127
+"""The number of a GPU that no machine has: device indices are bytes with a sign."""
+
+
+class Event(Protocol):
+    """A point in a stream's work. It is reached when the stream has done all that was submitted before."""
+
+    def done(self) -> bool:
+        """Whether it is reached; does not wait."""
+        ...
+
+    def wait(self) -> None:
+        """Blocks until it is reached."""
+        ...
+
+
+class Runtime(Protocol):
+    """One GPU, and a stream of ours on it that copies. Memory of the host is given as tensors of the CPU."""
+
+    name: str
+    """As torch names the GPU."""
+
+    def is_capturing(self) -> bool:
+        """Whether what the calling thread submits now becomes part of a CUDA graph."""
+        ...
+
+    def current_stream(self) -> Any:
+        """The stream that the calling thread uses now; streams compare by what they are."""
+        ...
+
+    @property
+    def generator(self) -> Any:
+        """The GPU's generator of random numbers."""
+        ...
+
+    def allocate(self, shape: Iterable[int], dtype: Any) -> Any:
+        """A tensor on the GPU, of torch's allocator, for the current stream."""
+        ...
+
+    def upload_constant(self, tensor: Any) -> Any:
+        """A copy on the GPU that is there when this returns. May wait."""
+        ...
+
+    def copy_to_gpu(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Copies into the first of each pair from the second, memory of the host, in our stream.
+
+        The stream first waits for all that the current one has to do now: what the memory was used for before.
+        """
+        ...
+
+    def record_copies(self) -> Event:
+        """An event in our stream, behind the copies submitted so far."""
+        ...
+
+    def record_event(self, stream: Any) -> Event:
+        """An event in a stream of the program."""
+        ...
+
+    def await_event(self, event: Any) -> None:
+        """The current stream goes on when the event is reached; the host does not wait."""
+        ...
+
+    def keep_for_stream(self, tensor: Any, stream: Any) -> None:
+        """The tensor's memory is not used again before that stream has done what it has to do when the tensor dies."""
+        ...
+
+    def launch(self, work: Callable[[], Any]) -> None:
+        """Calls work, which submits work to the current stream."""
+        ...
+
+    def pin_copy(self, tensor: Any) -> Any:
+        """A copy in pinned memory, which is kept until copies from it are done."""
+        ...
+
+    def register_memory(self, address: int, nbytes: int) -> str:
+        """Tells the driver of memory that copies may read; why it refuses, or ""."""
+        ...
+
+    def unregister_memory(self, address: int) -> bool:
+        """The driver forgets it; whether it did."""
+        ...
+
+
+class _CudaEvent:
+    """An event of torch.cuda."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+
+    def done(self) -> bool:
+        return bool(self._event.query())
+
+    def wait(self) -> None:
+        self._event.synchronize()
+
+    def hold_stream(self, stream: Any) -> None:
+        """That stream waits for it."""
+        stream.wait_event(self._event)
+
+
+class Cuda:
+    """A Runtime by torch.cuda."""
+
+    def __init__(self, torch: Any, index: int) -> None:
+        self._torch, self._cuda = torch, torch.cuda
+        self._device = torch.device("cuda", index)
+        self.name = str(self._device)
+        self._copies = torch.cuda.Stream(self._device)
+
+    def is_capturing(self) -> bool:
+        return bool(self._cuda.is_current_stream_capturing())
+
+    def current_stream(self) -> Any:
+        return self._cuda.current_stream(self._device)
+
+    @property
+    def generator(self) -> Any:
+        return self._cuda.default_generators[self._device.index]
+
+    def allocate(self, shape: Iterable[int], dtype: Any) -> Any:
+        return self._torch.empty(tuple(shape), dtype=dtype, device=self._device)
+
+    def upload_constant(self, tensor: Any) -> Any:
+        return tensor.to(self._device)
+
+    def copy_to_gpu(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        self._copies.wait_stream(self.current_stream())
+        with self._cuda.stream(self._copies):
+            for target, source in pairs:
+                target.copy_(source, non_blocking=True)
+
+    def record_copies(self) -> _CudaEvent:
+        return self.record_event(self._copies)
+
+    def record_event(self, stream: Any) -> _CudaEvent:
+        return _CudaEvent(stream.record_event())
+
+    def await_event(self, event: _CudaEvent) -> None:
+        event.hold_stream(self.current_stream())
+
+    def keep_for_stream(self, tensor: Any, stream: Any) -> None:
+        tensor.record_stream(stream)
+
+    def launch(self, work: Callable[[], Any]) -> None:
+        with self._cuda.device(self._device):
+            work()
+
+    def pin_copy(self, tensor: Any) -> Any:
+        return tensor.pin_memory()
+
+    def register_memory(self, address: int, nbytes: int) -> str:
+        with self._cuda.device(self._device):
+            code = int(self._cuda.cudart().cudaHostRegister(address, nbytes, PORTABLE))
+            return "" if code == 0 else self._take_error(code)
+
+    def unregister_memory(self, address: int) -> bool:
+        with self._cuda.device(self._device):
+            code = int(self._cuda.cudart().cudaHostUnregister(address))
+            if code:
+                self._take_error(code)
+            return code == 0
+
+    def _take_error(self, code: int) -> str:
+        """The runtime's words for an error code. The error is forgotten, or the program's next launch would report it.
+
+        torch takes the runtime's last error whenever a call that it checks fails, and this one does.
+        """
+        try:
+            self._cuda.set_device(NO_DEVICE)
+        except RuntimeError:
+            pass
+        cudart = self._cuda.cudart()
+        try:
+            return str(cudart.cudaGetErrorString(cudart.cudaError(code)))
+        except (TypeError, ValueError):
+            return f"error {code}"
+
+
+def check_built(torch: Any, wanted: str) -> None:
+    """Raises ValueError if this torch has no GPU to make batches for. Starts nothing that a fork would break."""
+    if not torch.backends.cuda.is_built():
+        reason = f"this torch ({torch.__version__}) is built without CUDA"
+    elif not torch.cuda.device_count():
+        reason = "torch finds no CUDA GPU here, torch.cuda.device_count() is 0"
+    else:
+        return
+    raise ValueError(f"device={wanted!r}: {reason}. Leave device= out, and batches lie in the CPU's memory")
+
+
+def find_runtime(torch: Any, wanted: str) -> Runtime:
+    """The GPU that "cuda" means now, the current one, or "cuda:1". Raises ValueError if there is none."""
+    cuda = torch.cuda
+    _, _, number = wanted.partition(":")
+    index = int(number) if number else int(cuda.current_device())
+    if index >= cuda.device_count():
+        raise ValueError(
+            f"device={wanted!r}: this process has {cuda.device_count()} GPUs, cuda:0 to cuda:{cuda.device_count() - 1}"
+        )
+    _note_sharing(wanted, index, cuda.device_count())
+    return Cuda(torch, index)
+
+
+def _note_sharing(wanted: str, index: int, count: int) -> None:
+    """Tells of ranks that share a GPU, as they may, and do not mean to where nobody called set_device."""
+    local, ranks = (os.environ.get(name, "") for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    if wanted == "cuda" and local.isdigit() and index != int(local) < count:
+        log.warning(
+            "LOCAL_RANK is %s, and batches come to cuda:%d, which is torch.cuda.current_device(). If that is not "
+            "meant, call torch.cuda.set_device(%s) before the first batch",
+            local,
+            index,
+            local,
+        )
+    elif ranks.isdigit() and int(ranks) > count:
+        log.info("%s ranks of this machine share %d GPU(s): each has its own batches there", ranks, count)

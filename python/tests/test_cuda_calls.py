@@ -1,0 +1,113 @@
+"""What is called of torch.cuda, held against a torch.cuda that keeps its last error as CUDA's runtime does."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from feedwater._device.runtime import Cuda, _note_sharing, check_built, find_runtime
+
+REFUSED = 712
+
+
+class Driver:
+    """Remembers the last error until somebody takes it, and the next launch reports it."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.code = 0
+        self.called: list[tuple[Any, ...]] = []
+
+    def answer(self, *call: Any) -> int:
+        self.called.append(call)
+        self.last = self.code or self.last
+        return self.code
+
+    def launch(self) -> None:
+        if self.last:
+            raise RuntimeError(f"a kernel of the program reports error {self.last}")
+
+    def set_device(self, index: int) -> None:
+        assert index == 127
+        self.last = 0  # torch takes it when it reports its own
+        raise RuntimeError("invalid device ordinal")
+
+
+def torch_of(driver: Driver, count: int = 2) -> Any:
+    cudart = SimpleNamespace(
+        cudaHostRegister=lambda *a: driver.answer("register", *a),
+        cudaHostUnregister=lambda *a: driver.answer("unregister", *a),
+        cudaError=lambda code: code,
+        cudaGetErrorString=lambda code: f"words for {code}",
+    )
+    cuda = SimpleNamespace(
+        Stream=lambda device: f"stream of {device}",
+        device=lambda device: nullcontext(),
+        cudart=lambda: cudart,
+        set_device=driver.set_device,
+        current_device=lambda: 1,
+        device_count=lambda: count,
+    )
+    backends = SimpleNamespace(cuda=SimpleNamespace(is_built=lambda: True))
+    return SimpleNamespace(cuda=cuda, backends=backends, device=lambda kind, index: f"{kind}:{index}", __version__="9")
+
+
+def test_memory_is_registered_for_every_gpu_of_the_process() -> None:
+    driver = Driver()
+    gpu = Cuda(torch_of(driver), 1)
+    assert gpu.register_memory(4096, 8192) == ""
+    assert gpu.unregister_memory(4096)
+    assert driver.called == [("register", 4096, 8192, 1), ("unregister", 4096)]
+
+
+def test_a_refusal_leaves_no_error_behind() -> None:
+    driver = Driver()
+    gpu = Cuda(torch_of(driver), 0)
+    driver.code = REFUSED
+    assert gpu.register_memory(4096, 8192) == "words for 712"
+    driver.launch()
+    assert not gpu.unregister_memory(4096)
+    driver.launch()
+
+
+def test_mutant_of_an_error_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr(Cuda, "_take_error", lambda self, code: f"error {code}")
+    driver.code = REFUSED
+    Cuda(torch_of(driver), 0).register_memory(4096, 8192)
+    with pytest.raises(RuntimeError, match="of the program reports error 712"):
+        driver.launch()
+
+
+def test_cuda_is_the_current_gpu_and_a_number_is_that_one(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    torch = torch_of(Driver())
+    assert [find_runtime(torch, name).name for name in ("cuda", "cuda:0")] == ["cuda:1", "cuda:0"]
+    with pytest.raises(ValueError, match="has 2 GPUs, cuda:0 to cuda:1"):
+        find_runtime(torch, "cuda:2")
+    assert not caplog.records
+
+
+def test_ranks_on_one_gpu_are_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    find_runtime(torch_of(Driver()), "cuda")
+    assert "LOCAL_RANK is 0, and batches come to cuda:1" in caplog.text
+    caplog.clear()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    with caplog.at_level("INFO", "feedwater"):
+        _note_sharing("cuda:0", 0, 1)
+    assert "2 ranks of this machine share 1 GPU" in caplog.text
+
+
+def test_a_torch_without_cuda_is_named() -> None:
+    torch = torch_of(Driver(), count=0)
+    with pytest.raises(ValueError, match="torch finds no CUDA GPU here"):
+        check_built(torch, "cuda")
+    torch.backends.cuda.is_built = lambda: False
+    with pytest.raises(ValueError, match=r"this torch \(9\) is built without CUDA"):
+        check_built(torch, "cuda")
