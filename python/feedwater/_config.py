@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ._agent.trust import Trust
 from ._arguments import checks
 from ._batch import batch_transform
+from ._batch.relabel import Relabelling, mapping_of
 from ._common import ranks
 from ._dataset import sources
 from ._dataset.sources import Source
@@ -35,6 +36,7 @@ class Config:
     names: dict[str, str]
     """Wanted fields: our names to the user's."""
     as_dict: bool
+    relabel: Relabelling | None
     label: str | None
     """Where labels are; None: where the data has them by itself."""
     batch_size: int | None
@@ -96,6 +98,7 @@ class Config:
             pictures=made,
             names=output.field_names(fields, given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
+            relabel=_relabelling_of(given["relabel"], source),
             label=checks.label_of(given["label"]),
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
             shuffle=checks.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
@@ -142,6 +145,8 @@ class Config:
             raise ValueError(
                 'tail="valid" fills up the last batch: ask for the mask too, fields=("image", "label", "valid")'
             )
+        if self.relabel is not None and self.python is not None:
+            raise ValueError("relabel together with python=: return another label from that function instead")
         if self.python is not None:
             from ._python.function import check_function
 
@@ -265,3 +270,14 @@ class Config:
         if self.most_pixels is not None:
             plan["limits"] = {"pixels": self.most_pixels}
         return plan | {"apply_exif": True} if self.apply_exif else plan
+
+
+def _relabelling_of(given: Any, source: Any) -> Relabelling | None:
+    """That of relabel=, or of the target_transform of a data set of torchvision, which a Subset may be of."""
+    while type(source).__name__ == "Subset" and hasattr(source, "dataset"):
+        source = source.dataset
+    held = mapping_of(getattr(source, "target_transform", None))
+    if given is not None and held is not None:
+        raise ValueError("relabel beside a target_transform, which changes labels too: leave one of them out")
+    wanted = held if given is None else given
+    return None if wanted is None else Relabelling(wanted)

@@ -100,7 +100,10 @@ class Engine:
             assert session.opened is not None
             self.config.source.check_data_set(list(session.opened.classes), session.opened.samples)
             self._check_listing(session.opened)
-            check_ragged(self.config.batch_size or 1, session.opened)
+            made_alike = self.config.python is not None or self.config.batch_transform is not None
+            check_ragged(self.config.batch_size or 1, session.opened, expected=made_alike)
+            if self.config.relabel is not None:
+                self.config.relabel.open_classes(session.opened.classes, self.config.source.name)
             self._fits = True
         assert session.opened is not None
         return session.opened
@@ -364,6 +367,8 @@ class Engine:
             if not len(rows.labels):
                 self._pass_over(step, errors, totals)
                 continue
+            if self.config.relabel is not None:
+                rows.labels = self.config.relabel.change_labels(rows.labels, rows.valid)
             torch, transform = self._builder.torch, self.config.batch_transform
             if transform is None and (torch is None or not torch.is_inference_mode_enabled()):  # as below, fewer calls
                 batch = self._builder.build_batch(rows, self._read_keys)

@@ -25,7 +25,7 @@ from ._order.steps import Tail
 from ._pass import EpochShim, Pass, Sized
 from ._preview import Preview, draw_preview
 from ._state import State
-from .errors import Error, NotYetError
+from .errors import Error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,8 @@ class Loader(Generic[B]):
                      are image, mask, label, index, key, valid; by default image and label, with masks image and mask
                      Of tar files and lists further names are members and columns, as txt: lists of bytes
     label            where labels are: of tar files a member's ending, by default cls, or "json:key"; of lists a column
+    relabel          {label or name of a class: new label}: others in place of the data's, for each class. The
+                     target_transform of an ImageFolder is that if it is the __getitem__ of a dict or list
     python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
                      what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
                      makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
@@ -189,6 +191,7 @@ class Loader(Generic[B]):
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] | None = None,
         label: str | None = None,
+        relabel: Mapping[Any, int] | None = None,
         masks: str | os.PathLike[str] | None = None,
         python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
         python_workers: int | Literal["auto"] = "auto",
@@ -603,12 +606,6 @@ class Loader(Generic[B]):
         from .doctor.live import of_stats
 
         return of_stats(self.stats(), elsewhere=bool(self._config.nodes))
-
-    # -- not yet ------------------------------------------------------------------------------------------------------
-
-    def relabel(self, mapping: Any) -> Any:
-        """Not there yet."""
-        raise NotYetError("relabel is not there yet: change labels in batch_transform=fn(batch, rng)")
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

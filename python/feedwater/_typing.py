@@ -17,6 +17,7 @@ class Options(TypedDict, total=False):
     """Loader's keyword arguments that do not change the type of a batch."""
 
     label: str | None
+    relabel: Mapping[Any, int] | None
     batch_size: int | None
     shuffle: bool
     sampler: Any

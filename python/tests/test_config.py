@@ -48,6 +48,7 @@ def test_the_signature_is_the_designed_one() -> None:
             "mesh": None,
             "fields": None,
             "label": None,
+            "relabel": None,
             "masks": None,
             "python": None,
             "python_workers": "auto",
@@ -161,8 +162,6 @@ def test_what_is_not_there_yet_says_what_to_do_instead(folder: Path, options: di
 
 def test_methods_that_are_not_there_yet(folder: Path) -> None:
     loader: Any = Loader(folder, batch_size=1)
-    with pytest.raises(feedwater.NotYetError, match=r"relabel is not there yet: .{10,}"):
-        loader.relabel({})
     for name in ("select", "concat", "mix"):
         assert not hasattr(loader, name), "there is nothing behind it"
     with pytest.raises(AttributeError):

@@ -108,3 +108,15 @@ def test_what_cannot_be_run_inside_is_named(tmp_path: Any) -> None:
         compile_transform(Preset(v2.Compose([v2.CenterCrop(8), Brighter()])))
     views = Loader(tmp_path, Preset(Views([v2.CenterCrop(8), Preset()])), batch_size=2)
     assert len(views._config.pictures) == 2
+
+
+def test_a_forgotten_resize_is_told(fake: Any, caplog: Any) -> None:
+    """Where the first batch is asked for, before a program fails on a list that it took for a tensor."""
+    fake.set(samples=20, ragged=True)
+    images, _ = next(iter(fake.loader(transform=v2.Resize(8))))
+    assert isinstance(images, list)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1 and "the images of a batch are a list" in told[0] and "Resize((h, w))" in told[0]
+    caplog.clear()
+    list(fake.loader(transform=v2.Resize(8), batch_transform=lambda batch, rng: batch))
+    assert not caplog.records, "something may make one size of them"

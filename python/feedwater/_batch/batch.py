@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .._plan.pictures import Picture
 
 __all__ = ["Builder", "Rows"]
+
+log = logging.getLogger("feedwater")
 
 MOST_RAGGED = 2048
 NO_INDEX = -1
@@ -179,9 +182,19 @@ class Builder:
             rows.leave_out(holes, mask=self._mask)
 
 
-def check_ragged(batch: int, opened: PlanInfo) -> None:
-    """Raises DataError if samples of different sizes come in batches that the agent cannot describe."""
-    if batch > MOST_RAGGED and any(field.ragged for field in opened.fields):
+def check_ragged(batch: int, opened: PlanInfo, *, expected: bool) -> None:
+    """Raises DataError if samples of different sizes come in batches that the agent cannot describe.
+
+    Warns that images are a list, which most programs do not expect, unless something is there to make one of them.
+    """
+    if not any(field.ragged for field in opened.fields):
+        return
+    if not expected and batch > 1:
+        log.warning(
+            "pictures come out in different sizes, so the images of a batch are a list, one for each sample. If that "
+            "is not meant: add CenterCrop(size) or Resize((h, w)) to the transform; Resize(n) keeps proportions"
+        )
+    if batch > MOST_RAGGED:
         raise DataError(
             f"pictures come out in different sizes, which goes up to {MOST_RAGGED} in a batch, not {batch}: "
             "add CenterCrop(size) or Resize((h, w))"

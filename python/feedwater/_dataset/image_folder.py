@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .._batch.relabel import mapping_of
 from .._torchvision.genuine import is_own, replaced_reader
 from ..errors import DataError
 
@@ -38,8 +39,11 @@ def is_image_folder(source: Any) -> bool:
     return any((base.__module__, base.__qualname__) == (HOME, "ImageFolder") for base in type(source).__mro__)
 
 
-def check_folder(folder: Any) -> None:
-    """Raises TypeError for what the object does between a file and a batch that nodes do not."""
+def check_folder(folder: Any, *, relabels: bool = False) -> None:
+    """Raises TypeError for what the object does between a file and a batch that nodes do not.
+
+    relabels says that its target_transform is heard if it looks labels up in a table.
+    """
     kind = type(folder)
     for base in kind.__mro__:
         if base.__module__.startswith("torchvision.datasets."):
@@ -53,9 +57,10 @@ def check_folder(folder: Any) -> None:
     check_reader(folder)
     if getattr(folder.loader, "__module__", "") != HOME or not is_own(folder.loader):
         raise TypeError(f"this ImageFolder has a loader of its own, {folder.loader!r}: nodes decode by themselves")
-    if folder.target_transform is not None:
+    if folder.target_transform is not None and not (relabels and mapping_of(folder.target_transform)):
         raise TypeError(
-            "this ImageFolder has a target_transform, which cannot travel to nodes: apply it in batch_transform"
+            "this ImageFolder has a target_transform, which cannot travel to nodes: pass relabel={label: new label}, "
+            "or apply it in batch_transform"
         )
     if folder.extensions is None:
         raise TypeError(

@@ -208,7 +208,7 @@ def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
-    image_folder.check_folder(folder)
+    image_folder.check_folder(folder, relabels=True)
     root = image_folder.root_of(folder)
     named = _of_path(os.path.abspath(root), nodes)
     image_folder.check_labels(folder)
