@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
@@ -35,6 +36,8 @@ type Options struct {
 	ShareBytes int64
 	// StreamWants is how many wants one stream may hold. Default 1024.
 	StreamWants int
+	// ReadCache, if set, is the engine's; its counts are told. It is not closed by the server.
+	ReadCache *readcache.Cache
 	// SnapshotIdle is how long a snapshot is kept that nobody uses. Default 10 min.
 	SnapshotIdle time.Duration
 	// StallTimeout ends a stream that takes no data for so long while there is some. Default 60 s.

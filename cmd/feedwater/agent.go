@@ -177,7 +177,12 @@ func runAgent(ctx context.Context) error {
 	defer spans.Close()
 	given := o.lists.openTables()
 	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
-	local := newLocalPipelines(log, c, o.lists.datasetOptions(log), given, o.openIndex(o.lists.dir, log, nil), spans.Tracer())
+	lists, err := o.lists.datasetOptions(log)
+	if err != nil {
+		return err
+	}
+	defer lists.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
+	local := newLocalPipelines(log, c, lists, given, o.openIndex(o.lists.dir, log, nil), spans.Tracer())
 	end := exitGuardOf(ctx)
 	end.beforeForce(func() { logHanging(local.Storage().States(), log) })
 	defer func() {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -81,7 +81,12 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	roots := storage.New(storage.Options{})
 	defer roots.Close()
 	exitGuardOf(ctx).beforeForce(func() { sayHanging(roots.States(), status) })
-	lists := dataset.Options{CacheDir: o.lists.dir, CacheBytes: int64(o.lists.limit), Progress: show.showScanned, Flat: true, Empty: true}
+	lists, err := o.lists.datasetOptions(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer lists.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
+	lists.Progress, lists.Flat, lists.Empty = show.showScanned, true, true
 	data, err := pipeline.OpenFolder(ctx, roots, o.folder, lists)
 	if err != nil {
 		show.clearBar()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/server/tables"
 )
 
@@ -15,13 +16,27 @@ type listPlace struct {
 	dir    string
 	limit  byteSize
 	tables byteSize // that trainers give
+	blocks string   // folder of the read cache; empty: none
+	room   byteSize // in it
 }
 
 func (p *listPlace) addFlags(f *pflag.FlagSet) {
-	p.limit, p.tables = 1<<30, 1<<30
+	p.limit, p.tables, p.room = 1<<30, 1<<30, 50<<30
 	f.StringVar(&p.dir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
 	f.Var(positive{&p.limit}, "cache-limit", "what the lists of all data sets may take; those that were not opened for longest make room")
 	f.Var(positive{&p.tables}, "table-limit", "what the tables that one identity gives may take in --cache-dir; those that were not used for longest make room")
+	f.StringVar(&p.blocks, "read-cache", "", "`folder` of a local disk for what was read from buckets and web servers, or unpacked; none by default")
+	f.Var(positive{&p.room}, "read-cache-limit", "what --read-cache may take; what was not used for longest makes room")
+}
+
+// openBlocks opens the read cache; nil: there is none. The caller closes it.
+func (p *listPlace) openBlocks(log *slog.Logger) (*readcache.Cache, error) {
+	if p.blocks == "" {
+		return nil, nil //nolint:nilnil // none
+	}
+	return readcache.Open(p.blocks, int64(p.room), func(err error) {
+		log.Warn("what is read is not kept in the read cache for some seconds", "err", err)
+	})
 }
 
 // listsFromEnvironment is that of programs without these flags.
@@ -37,12 +52,13 @@ func (p *listPlace) openTables() *tables.Store {
 	return tables.New((&dataset.Options{CacheDir: p.dir}).CacheFolder, int64(p.tables))
 }
 
-// datasetOptions keep lists in the place, and log once where else they are kept.
-func (p *listPlace) datasetOptions(log *slog.Logger) dataset.Options {
+// datasetOptions keep lists in the place, and log once where else they are kept. The caller closes the read cache in them.
+func (p *listPlace) datasetOptions(log *slog.Logger) (dataset.Options, error) {
+	blocks, err := p.openBlocks(log)
 	var once sync.Once
-	return dataset.Options{CacheDir: p.dir, CacheBytes: int64(p.limit), Trouble: func(err error) {
+	return dataset.Options{CacheDir: p.dir, CacheBytes: int64(p.limit), ReadCache: blocks, Trouble: func(err error) {
 		once.Do(func() {
 			log.Warn("lists of files are not kept for the next start; --cache-dir, or FEEDWATER_CACHE_DIR, names another folder", "err", err)
 		})
-	}}
+	}}, err
 }

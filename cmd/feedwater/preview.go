@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"io"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"slices"
@@ -19,7 +20,6 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server/tables"
 )
@@ -263,7 +263,12 @@ func (o *previewOptions) makeRows(ctx context.Context, plan *pipeline.Plan) ([]s
 		return nil, err
 	}
 	defer p.Close()
-	options := dataset.Options{CacheDir: lists.dir, CacheBytes: int64(lists.limit), Flat: true, Empty: true}
+	options, err := lists.datasetOptions(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	defer options.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
+	options.Flat, options.Empty = true, true
 	if o.table != "" {
 		given := lists.openTables()
 		defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files

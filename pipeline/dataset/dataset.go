@@ -1,4 +1,4 @@
-// Package dataset turns folders, lists, tar or Parquet files of pictures, on disks or servers, into a snapshot, and a snapshot into samples and their encoded bytes. Which
+// Package dataset turns folders, lists, tar and Parquet files of pictures, wherever they lie, into a snapshot, and that into samples and their bytes. Which
 // files of a folder are samples, their order and their labels are exactly those of torchvision's ImageFolder. A snapshot lives in a
 // manifest, one mapped file kept in a cache directory, so that opening it again costs one stat per directory, list or tar file. The package
 // decodes nothing, orders nothing and knows no plan. Open runs at most Options.Readers goroutines that read directories, Options.Stats
@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
@@ -49,6 +50,9 @@ type Options struct {
 	CallFolder CallFolder
 	// Questions, if set, are those that the file system has not answered: of one Open at a time.
 	Questions *Questions
+
+	// ReadCache, if set, keeps what is read from servers, and what pages of Parquet files unpack to. The caller closes it, after the snapshot.
+	ReadCache *readcache.Cache
 
 	// Within is how long a server may take to answer a question, all tries together. Default 30 s.
 	Within time.Duration
@@ -134,6 +138,9 @@ type Snapshot struct {
 	listed      time.Time // when the scan began
 	maxBytes    int64
 	cache       cache
+	blocks      *readcache.Cache // nil: of nothing
+	place       string           // in keys of blocks
+	unpacking   sharedTurns
 	forget      sync.Once
 	questions   *Questions
 
@@ -157,6 +164,14 @@ func Open(ctx context.Context, path string, options Options) (*Snapshot, error) 
 }
 
 func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
+	if err := s.find(ctx, path, o); err != nil {
+		return err
+	}
+	return s.checkRoom()
+}
+
+// find takes a kept list, or scans.
+func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
 	absolute, err := absolutePlace(path)
 	if err != nil {
 		return err
@@ -174,6 +189,10 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.source = &source{Store: files}
+	s.blocks, s.place = o.ReadCache, s.path
+	if named, ok := files.(interface{ Identity() string }); ok {
+		s.place = named.Identity()
+	}
 	s.cache = newCache(o, Join(s.path, s.part))
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {
@@ -199,7 +218,7 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 // it was made since this Open began.
 func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
 	s.cached = s.cache.find(ctx, func(m memory) bool {
-		fits := s.use(m) == nil && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
+		fits := s.use(m) == nil && (o.ReadCache != nil || s.form&manifest.Packed == 0) && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
 		return fits && s.current(ctx, o.Readers, justMade(s.manifest.Scanned()))
 	})
 	if !s.cached {
@@ -239,6 +258,7 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 	to := manifest.NewBuilder(list, form, s.path, o.now().UnixNano())
 	err = found.Scan(ctx, s.source.Store, layout.Options{
 		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
+		Unpacked: s.keepUnpacked(),
 	}, to)
 	if err == nil {
 		err = to.Finish()

@@ -155,14 +155,14 @@ func layoutOf(ctx context.Context, from store.Store, root, part string, o Option
 	case o.Table != "":
 		return layout.List{Name: "the table", Root: root, Table: o.Table, Choice: choice}, nil
 	case part == "" && layout.HoldsParquet(ctx, from):
-		return layout.Parquet{}, refuseChoice("Parquet files", &o)
+		return layout.Parquet{Label: o.Label}, refuseValues("Parquet files", &o)
 	case part == "":
 		return layout.Folder{Flat: o.Flat, Empty: o.Empty}, refuseChoice("class folders", &o)
 	case layout.IsList(part) && !layout.IsPattern(part):
 		return layout.List{Name: filepath.ToSlash(part), Root: root, Choice: choice}, nil
 	}
 	if layout.IsParquet(part) {
-		return layout.Parquet{Pattern: filepath.ToSlash(part)}, refuseChoice("Parquet files", &o)
+		return layout.Parquet{Pattern: filepath.ToSlash(part), Label: o.Label}, refuseValues("Parquet files", &o)
 	}
 	return layout.Tar{Pattern: filepath.ToSlash(part), Choice: choice}, nil
 }
@@ -178,10 +178,15 @@ func choiceOf(o *Options) layout.Choice {
 
 // refuseChoice refuses labels and values that are asked for where there are none.
 func refuseChoice(in string, o *Options) error {
-	switch {
-	case o.Label != "":
-		return fmt.Errorf("%w whose labels lie elsewhere: label=%q is for lists, tables and tar files; %s have theirs", ErrLayout, o.Label, in)
-	case o.Values != "":
+	if o.Label != "" {
+		return fmt.Errorf("%w whose labels lie elsewhere: label=%q is for lists, tables, tar and Parquet files; %s have theirs", ErrLayout, o.Label, in)
+	}
+	return refuseValues(in, o)
+}
+
+// refuseValues refuses values that are asked for where there are none.
+func refuseValues(in string, o *Options) error {
+	if o.Values != "" {
 		return &ValueError{Name: choiceOf(o).Values[0], In: in}
 	}
 	return nil

@@ -19,6 +19,7 @@ type request struct {
 	object store.Object
 	room   []byte // for keys
 	name   []byte // of an object that the sample is a member of
+	part   string // of it that has to be unpacked
 }
 
 var requests = sync.Pool{New: func() any { return &request{room: make([]byte, 0, 512), name: make([]byte, 0, 512)} }}
@@ -50,9 +51,9 @@ func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) 
 		return buf[:0], err
 	}
 	if s.ValuesInFiles() {
-		err = readParts(ctx, from, &r.object, s.partsOf(&sample, buf[:cap(buf)]))
+		err = readParts(s.partsOf(&sample, buf[:cap(buf)]), func(p []byte, off int64) error { return s.fill(ctx, from, r, p, off) })
 	} else {
-		err = from.ReadAt(ctx, &r.object, buf[:sample.Size], sample.Offset)
+		err = s.fill(ctx, from, r, buf[:sample.Size], sample.Offset)
 	}
 	if err != nil {
 		return buf[:0], s.readError(&sample, err)
@@ -60,8 +61,28 @@ func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) 
 	return buf[:sample.Size], nil
 }
 
+// fill reads a sample's bytes: from the disk that keeps blocks, if they are there, or from the store.
+func (s *Snapshot) fill(ctx context.Context, from *source, r *request, p []byte, off int64) error {
+	switch {
+	case r.part != "":
+		return s.unpackInto(ctx, from, r, p, off)
+	case s.blocks == nil || from.Reads() == 0 || len(p) == 0: // a disk needs no other disk
+		return from.ReadAt(ctx, &r.object, p, off)
+	}
+	key := s.key(&r.object, "", off, int64(len(p)))
+	if s.blocks.Read(key, p) {
+		return nil
+	}
+	err := from.ReadAt(ctx, &r.object, p, off)
+	if err == nil {
+		s.blocks.Write(key, p)
+	}
+	return err
+}
+
 // locate says which object a sample lies in.
 func (s *Snapshot) locate(sample *Sample, r *request) (err error) {
+	r.part = ""
 	if s.form&manifest.Members == 0 {
 		r.object = store.Object{Name: sample.Key, Size: sample.Size, Modified: sample.ModifiedNanos, Version: sample.Version}
 		return nil
@@ -76,6 +97,9 @@ func (s *Snapshot) locate(sample *Sample, r *request) (err error) {
 	r.name = append(append(r.name[:0], o.Version...), o.Name...) // a store may write behind the name
 	n := len(o.Version)
 	r.object = store.Object{Name: r.name[n:], Size: o.Size, Modified: o.ModifiedNanos, Version: r.name[:n]}
+	if r.part = o.Part; r.part != "" {
+		r.object.Size = o.Whole
+	}
 	return nil
 }
 

@@ -1,11 +1,9 @@
 package dataset
 
 import (
-	"context"
 	"sync"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
-	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // Values that are members of shards are read with their picture. They stand behind it, where Read was told to write: from Spare bytes behind its
@@ -56,7 +54,7 @@ const maxGap = 64 << 10
 var spans = sync.Pool{New: func() any { return new([]byte) }}
 
 // readParts reads parts of one object, all at once where they lie close together.
-func readParts(ctx context.Context, from store.Store, o *store.Object, parts []part) error {
+func readParts(parts []part, read func(p []byte, off int64) error) error {
 	begin, end, needed := parts[0].offset, parts[0].offset, int64(0)
 	for _, p := range parts {
 		begin, end = min(begin, p.offset), max(end, p.offset+int64(len(p.to)))
@@ -67,7 +65,7 @@ func readParts(ctx context.Context, from store.Store, o *store.Object, parts []p
 			if len(p.to) == 0 {
 				continue
 			}
-			if err := from.ReadAt(ctx, o, p.to, p.offset); err != nil {
+			if err := read(p.to, p.offset); err != nil {
 				return err
 			}
 		}
@@ -79,7 +77,7 @@ func readParts(ctx context.Context, from store.Store, o *store.Object, parts []p
 		*room = make([]byte, end-begin)
 	}
 	span := (*room)[:end-begin]
-	if err := from.ReadAt(ctx, o, span, begin); err != nil {
+	if err := read(span, begin); err != nil {
 		return err
 	}
 	for _, p := range parts {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/batchmem"
@@ -32,7 +33,7 @@ type Engine interface {
 	Work() pipeline.Work
 }
 
-// Sources are what a Collector reads whenever it is asked. All of them are required.
+// Sources are what a Collector reads whenever it is asked. All of them are required but for ReadCache.
 type Sources struct {
 	Engine  Engine
 	Memory  *batchmem.Memory
@@ -41,6 +42,8 @@ type Sources struct {
 	Demand  *demand.Meter
 	Jobs    *watch.Source
 	Storage *storage.Roots
+	// ReadCache may be nil.
+	ReadCache *readcache.Cache
 	// Roots are the folders of those that have names, by name.
 	Roots          map[string]string
 	Version, Build string
@@ -95,7 +98,7 @@ func New(s Sources) *Collector {
 			newOptionalGauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.Demand.AllNodes),
 			newGauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.Streams.IsDraining()) }),
 			newInfo(&s),
-			newRootMetrics(s.Storage, s.Roots), newTrafficMetrics(slices.Collect(maps.Values(s.Roots))),
+			newRootMetrics(s.Storage, s.Roots), newTrafficMetrics(slices.Collect(maps.Values(s.Roots))), newCacheMetrics(s.ReadCache),
 		},
 	}
 }

@@ -169,7 +169,7 @@ func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c 
 func tooPacked(p *parquet.Part, v *parquet.Packed) error {
 	pictures := max(1, len(v.Ends))
 	return wrong("its pictures are in pages that %s has compressed: to read one, %s have to be read and unpacked, where the picture has %s. "+
-		"Write the file again: "+
+		"Name a folder of a local disk that they are unpacked to once, by --read-cache (of a Loader without nodes by FEEDWATER_READ_CACHE), or write the file again: "+
 		"pyarrow.parquet.write_table(table, file, compression='none', use_dictionary=False)",
 		p.Codec(), inBytes(p.Length), inBytes(int64(len(v.Values)/pictures)))
 }

@@ -22,6 +22,9 @@ func newSite(r remote, l *location) *site {
 // ErrNotListed is wrapped by errors about folders of servers that cannot be listed.
 var ErrNotListed = unreadable("a web server does not tell what it has: name tar files by numbers, as train-{000..146}.tar, or a list of files")
 
+// Identity names what the server has below the URL, for whoever keeps it.
+func (s *site) Identity() string { return s.base.Scheme + "://" + s.base.Host + "/" + s.prefix }
+
 // Stat implements Store.
 func (s *site) Stat(ctx context.Context, name string) (Attributes, error) {
 	if name == "" {

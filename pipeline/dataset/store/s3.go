@@ -71,6 +71,15 @@ func firstOf(all ...string) string {
 	return ""
 }
 
+// Identity names what the bucket has below the prefix, for whoever keeps it: the same place, however it is written.
+func (b *bucket) Identity() string {
+	host := "amazonaws.com"
+	if b.endpoint != nil {
+		host = b.endpoint.Host
+	}
+	return "s3://" + host + "/" + b.name + "/" + b.prefix
+}
+
 // Stat implements Store.
 func (b *bucket) Stat(ctx context.Context, name string) (Attributes, error) {
 	if name == "" {

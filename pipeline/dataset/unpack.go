@@ -1,0 +1,151 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/parquet"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+)
+
+// key is that of a block of an object.
+func (s *Snapshot) key(o *store.Object, part string, offset, size int64) readcache.Key {
+	version := string(o.Version)
+	if version == "" {
+		version = strconv.FormatInt(o.Modified, 10) + "/" + strconv.FormatInt(o.Size, 10)
+	}
+	return readcache.KeyOf(s.place, string(o.Name), version, part, offset, size)
+}
+
+// keepUnpacked is what a scan gives to the disk that keeps blocks; nil where there is none.
+func (s *Snapshot) keepUnpacked() func(context.Context, *store.Object, *parquet.Part, *parquet.Packed) error {
+	if s.blocks == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	total := int64(0)
+	return func(ctx context.Context, o *store.Object, p *parquet.Part, v *parquet.Packed) error {
+		mu.Lock()
+		total += int64(len(v.Values))
+		unpacked := total
+		mu.Unlock()
+		if unpacked > s.blocks.Limit() {
+			return s.tooLittleRoom(unpacked)
+		}
+		s.keepValues(o, p.String(), v)
+		return ctx.Err()
+	}
+}
+
+// keepValues keeps each value of a part as a block.
+func (s *Snapshot) keepValues(o *store.Object, part string, v *parquet.Packed) {
+	begin := int64(0)
+	for _, end := range v.Ends {
+		s.blocks.Write(s.key(o, part, begin, end-begin), v.Values[begin:end])
+		begin = end
+	}
+}
+
+func (s *Snapshot) tooLittleRoom(unpacked int64) error {
+	return fmt.Errorf("%w: its pictures are in compressed pages, and unpacked they have %d bytes at least: a read cache of %d bytes would have each page "+
+		"unpacked again and again. Give it more by --read-cache-limit, or write the files again without compression", layout.ErrLayout, unpacked, s.blocks.Limit())
+}
+
+// checkRoom returns an error where what has to be unpacked does not fit into the read cache.
+func (s *Snapshot) checkRoom() error {
+	if s.form&manifest.Packed == 0 {
+		return nil
+	}
+	total := int64(0)
+	for i := range s.manifest.Objects() {
+		if o := s.manifest.Object(i); o.Part != "" {
+			total += o.Size
+		}
+	}
+	if total > s.blocks.Limit() {
+		return s.tooLittleRoom(total)
+	}
+	return nil
+}
+
+// unpackInto fills p with a value of a part, which is unpacked where it is not kept.
+func (s *Snapshot) unpackInto(ctx context.Context, from *source, r *request, p []byte, off int64) error {
+	key := s.key(&r.object, r.part, off, int64(len(p)))
+	if s.blocks.Read(key, p) {
+		return nil
+	}
+	defer s.unpacking.take(string(r.object.Name) + "/" + r.part)()
+	if s.blocks.Read(key, p) { // somebody else has unpacked it
+		return nil
+	}
+	v, err := readPart(ctx, from, r)
+	if err != nil {
+		return err
+	}
+	if off+int64(len(p)) > int64(len(v.Values)) {
+		return fmt.Errorf("%w: %s unpacks to %d bytes", manifest.ErrDamaged, r.object.Name, len(v.Values))
+	}
+	copy(p, v.Values[off:])
+	s.keepValues(&r.object, r.part, v)
+	return nil
+}
+
+// readPart reads and unpacks a part.
+func readPart(ctx context.Context, from *source, r *request) (*parquet.Packed, error) {
+	part, ok := parquet.ParsePart(r.part)
+	if !ok {
+		return nil, fmt.Errorf("%w: a part is called %.99q", manifest.ErrDamaged, r.part)
+	}
+	if err := part.Check(); err != nil {
+		return nil, err
+	}
+	b := make([]byte, part.Length)
+	if err := from.ReadAt(ctx, &r.object, b, part.Offset); err != nil {
+		return nil, err
+	}
+	v, err := part.Unpack(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.object.Name, err)
+	}
+	return v, nil
+}
+
+// sharedTurns lets one goroutine at a time do what is called something. The zero value works.
+type sharedTurns struct {
+	mu    sync.Mutex
+	going map[string]*sharedTurn
+}
+
+type sharedTurn struct {
+	mu    sync.Mutex
+	users int
+}
+
+// take waits for the turn, and returns what ends it.
+func (t *sharedTurns) take(name string) func() {
+	t.mu.Lock()
+	if t.going == nil {
+		t.going = map[string]*sharedTurn{}
+	}
+	one := t.going[name]
+	if one == nil {
+		one = &sharedTurn{}
+		t.going[name] = one
+	}
+	one.users++
+	t.mu.Unlock()
+	one.mu.Lock()
+	return func() {
+		one.mu.Unlock()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(t.going, name)
+		}
+	}
+}
