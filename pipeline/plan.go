@@ -57,7 +57,7 @@ type Source struct {
 	// Table is the SHA-256, in hex, of a list that the trainer has given the node: samples are what it lists below the folder. Empty: the folder
 	// itself says. The list says where the samples are found, as Root and Path do, and the fingerprint what they are.
 	Table string `json:"table,omitempty"`
-	// Label says where labels are, of lists, tables and tar files: see layout.Choice. As Table it says where to find what the fingerprint pins.
+	// Label says where labels are, of lists, tables, tar and Parquet files: see layout.Choice. As Table it says where to find what the fingerprint pins.
 	Label string `json:"label,omitempty"`
 	// Values, with commas between them, are the fields of the plan that are values of the data.
 	Values string `json:"-"`

@@ -64,7 +64,7 @@ type Options struct {
 	// The file's name stands for its contents.
 	Table string
 	// Label says where labels are, see layout.Choice, and Values, with commas between them, what else is listed of each sample. Both are for
-	// lists, tables and tar files.
+	// lists, tables, tar and Parquet files.
 	Label, Values string
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
