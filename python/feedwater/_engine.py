@@ -36,6 +36,7 @@ from ._order.cursor import Cursor, Position
 from ._order.sampler_epoch import SamplerEpoch
 from ._order.samplers import BatchSamplerOrder, SamplerOrder, SubsetOrder, check_split, warn_other_length
 from ._order.steps import Order, RangeOrder, Step, count_steps, digest_indices, find_start, share_step
+from ._rank_check import RankCheck
 from ._state import State, describe_order
 from .errors import DataError, Error, StateMismatchError
 
@@ -68,6 +69,7 @@ class Engine:
         self.pulse = Pulse(self.pace, self.feed)
         self._sampler = config.batch_sampler if config.sampler is None else config.sampler
         self.sampler_epoch = SamplerEpoch(self._sampler)
+        self.rank_check = RankCheck(config, self._sampler)
         self.ranks: Ranks | None = None
         self.order: Order | None = None
         self.state: tuple[State, bool] | None = None
@@ -235,6 +237,11 @@ class Engine:
         if self._builder is None:
             self._builder = self._make_builder(opened)
 
+    def compare_ranks(self) -> None:
+        """At a pass's second batch: raises ValueError if another rank has another order. Waits for none."""
+        if self.order is not None and self.ranks is not None:
+            self.rank_check.compare_pass(self.order, self.open_plan(), self.ranks, self.cursor.at.place)
+
     def _make_builder(self, opened: PlanInfo) -> Builder:
         look = self.config.pictures, opened, self.config.names, self.config.as_dict
         if self.config.device is not None:
@@ -328,6 +335,7 @@ class Engine:
         """Takes up a state; compares it at once if the plan is open, else when it is."""
         if strict:
             state.check_known()
+        self.rank_check.note_state()
         opened = self.feed.session.opened
         if opened is None or self.ranks is None:
             self.state = (state, strict)

@@ -260,6 +260,7 @@ class Loader(Generic[B]):
         if not 0 <= whole < 1 << 32:
             raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
         self._cursor.set_epoch(whole)
+        self._engine.rank_check.note_epoch(whole)
         self._engine.sampler_epoch.note_epoch()
 
     def skip(self, steps: SupportsIndex) -> None:
@@ -308,6 +309,7 @@ class Loader(Generic[B]):
             self._peeked = None
         if self._made_of is not None:
             self._made_of.check_unchanged()
+        self._engine.rank_check.begin_pass(self._cursor.at.place)
         self._begun = True
         return self._passes
 
@@ -322,6 +324,8 @@ class Loader(Generic[B]):
     def _next_batch(self) -> Any:
         """The next batch. The store into the cursor is the last thing that happens; all before it may be repeated."""
         engine = self._engine
+        if engine.rank_check.due and self._cursor.at.returned:
+            engine.compare_ranks()
         entered = engine.pace.enter_next()
         ready = self._next_ready()
         if ready is None:

@@ -33,6 +33,7 @@ ROOMS = (
     "_typing",
     "_config",
     "_state",
+    "_rank_check",
     "_explain",
     "_preview",
     "_engine",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .torch_modes import imported_torch
 
-__all__ = ["Ranks", "resolve_ranks"]
+__all__ = ["Ranks", "chosen_dimensions", "resolve_ranks"]
 
 DATA_PARALLEL = ("dp", "ddp", "fsdp", "hsdp", "data", "replicate", "shard")
 
@@ -56,20 +56,25 @@ def check_ranks(rank: int, world: int) -> Ranks:
     return Ranks(rank, world)
 
 
-def _of_mesh(mesh: Any) -> Ranks:
-    """The data-parallel part of a DeviceMesh; duck-typed, so that torch is not needed to read it."""
+def chosen_dimensions(mesh: Any) -> list[int]:
+    """Those dimensions of a mesh by which ranks share an epoch. Raises ValueError if that is not clear."""
     names = mesh.mesh_dim_names
     if not names:
         if mesh.ndim != 1:
             raise ValueError('mesh= has several dimensions without names: pass the data-parallel one, mesh["dp"]')
-        return Ranks(mesh.get_local_rank(0), mesh.size(0))
+        return [0]
     chosen = [i for i, name in enumerate(names) if name.lower().split("_")[0] in DATA_PARALLEL]
     if not chosen and len(names) == 1:
         chosen = [0]
     if not chosen:
         raise ValueError(f"mesh= has dimensions {tuple(names)}, none of them data-parallel (dp…): pass mesh[name]")
+    return chosen
+
+
+def _of_mesh(mesh: Any) -> Ranks:
+    """The data-parallel part of a DeviceMesh; duck-typed, so that torch is not needed to read it."""
     place = Ranks(0, 1)
-    for dim in chosen:
+    for dim in chosen_dimensions(mesh):
         size = mesh.size(dim)
         place = Ranks(place.rank * size + mesh.get_local_rank(dim), place.world * size)
     return place
