@@ -44,6 +44,7 @@ ROOMS = (
     "_remote",
     "callbacks",
     "hf",
+    "timm",
     "testing",
     "",
 )

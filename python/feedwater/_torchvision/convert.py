@@ -20,6 +20,7 @@ from ..transforms._sizes import PADDING
 from . import colour, containers, warp
 from . import fill as _tv_fill
 from .origin import FIRST, find_patch, is_first, is_torchvision
+from .timm_classes import convert_timm, is_timm
 from .wrapper import transform_inside
 
 __all__ = ["convert_leaf", "converts_masks", "list_inside", "settle_dtype", "tabulate_tail", "with_fill"]
@@ -52,6 +53,8 @@ def convert_leaf(leaf: Any) -> _Step | None:
         raise LookupError(f"{change}, and code does not travel")
     if _is_identity(type(leaf)):
         return None
+    if is_timm(type(leaf)):
+        return convert_timm(leaf)
     if not _at_home(type(leaf)):
         if is_torchvision(leaf):
             raise LookupError("not there yet")

@@ -22,7 +22,7 @@ from ..errors import UnsupportedTransformError
 
 __all__ = ["check_functions", "is_own", "replaced_method", "replaced_reader"]
 
-LIBRARIES = frozenset(("torch", "torchvision", "PIL", "numpy"))
+LIBRARIES = frozenset(("torch", "torchvision", "timm", "PIL", "numpy"))
 FOLDER = "torchvision.datasets.folder"
 PROBE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "doctor", "probe", "")
 LOADERS = ("default_loader", "pil_loader", "accimage_loader", "has_file_allowed_extension")
@@ -203,7 +203,7 @@ def is_own(thing: Any) -> bool:
 def replaced_method(leaf: Any) -> str | None:
     """Which method of the classes of one of torchvision's objects was replaced, by name; None if none was."""
     for kind in type(leaf).__mro__:
-        if kind.__module__.startswith("torchvision."):
+        if kind.__module__.startswith(("torchvision.", "timm.")):
             for name in _of_class(kind):
                 return f"{kind.__name__}.{name}"
     return None
@@ -212,7 +212,7 @@ def replaced_method(leaf: Any) -> str | None:
 def check_functions(leaves: Collection[Any]) -> None:
     """Raises UnsupportedTransformError if a function that torchvision's transforms call was replaced."""
     homes = {type(leaf).__module__ for leaf in leaves}
-    if not any(home.startswith("torchvision.transforms") for home in homes):
+    if not any(home.startswith(("torchvision.transforms", "timm.data")) for home in homes):
         return
     for found in (*_of_functions(), *_of_kernels(), *_of_modules(PILLOW_CALLED)):
         raise UnsupportedTransformError(

@@ -37,7 +37,8 @@ def find_patch(thing: Any) -> str | None:
     for name, value in own.items():
         if callable(value) and callable(getattr(type(thing), name, None)):
             return f"its {name} was replaced"
-    if is_torchvision(thing) and (method := replaced_method(thing)) is not None:
+    own_home = is_torchvision(thing) or type(thing).__module__.startswith("timm.")
+    if own_home and (method := replaced_method(thing)) is not None:
         return f"{method} was replaced"
     if "_forward_hooks" not in own:  # no module of torch
         return None
