@@ -46,9 +46,12 @@ func (p *Plan) checkNames() error {
 	if len(values) > manifest.MostValues {
 		return &batch.PlanError{Field: "fields", Message: fmt.Sprintf("%d values of each sample, at most %d", len(values), manifest.MostValues)}
 	}
-	p.Source.Values = strings.Join(values, ",")
+	p.Source.Values = strings.Join(SortValues(values), ",")
 	return nil
 }
+
+// SortValues are names of values in the order in which a data set is opened with them, whatever that of a plan's fields.
+func SortValues(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
 // isOwnName reports whether a field is, or could be, one that batches have for other things.
 func isOwnName(name string) bool {

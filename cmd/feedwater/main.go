@@ -108,7 +108,7 @@ different commands have such a variable alone, except those of serve; --help of 
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newPreview(), newVerify(), newScaler(), newAgent(), newVersion())
+	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newSnapshot(), newPreview(), newVerify(), newScaler(), newAgent(), newVersion())
 	return root
 }
 

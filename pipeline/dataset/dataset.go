@@ -130,6 +130,7 @@ type Snapshot struct {
 	path        string // of the root, absolute, without links
 	part        string // of it: a list or a pattern; empty: all
 	cached      bool
+	shipped     bool // the list lay beside the data
 	classes     []Class
 	values      []Value
 	samples     int
@@ -163,6 +164,32 @@ func Open(ctx context.Context, path string, options Options) (*Snapshot, error) 
 	return s, nil
 }
 
+// openSource opens the store of a place.
+func (s *Snapshot) openSource(path string, o *Options) error {
+	absolute, err := absolutePlace(path)
+	if err != nil {
+		return err
+	}
+	s.questions = o.Questions
+	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), o) })
+	if s.path, s.part, err = split(absolute); err != nil {
+		return err
+	}
+	if o.Table != "" && s.part != "" {
+		return fmt.Errorf("%w: a table lists files below a folder, not below %s", layout.ErrLayout, s.part)
+	}
+	files, err := openStore(s.path, o)
+	if err != nil {
+		return err
+	}
+	s.source = &source{Store: files}
+	s.blocks, s.place = o.ReadCache, s.path
+	if named, ok := files.(interface{ Identity() string }); ok {
+		s.place = named.Identity()
+	}
+	return nil
+}
+
 func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 	if err := s.find(ctx, path, o); err != nil {
 		return err
@@ -172,26 +199,8 @@ func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
 
 // find takes a kept list, or scans.
 func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
-	absolute, err := absolutePlace(path)
-	if err != nil {
+	if err := s.openSource(path, &o); err != nil {
 		return err
-	}
-	s.questions = o.Questions
-	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), &o) })
-	if s.path, s.part, err = split(absolute); err != nil {
-		return err
-	}
-	if o.Table != "" && s.part != "" {
-		return fmt.Errorf("%w: a table lists files below a folder, not below %s", layout.ErrLayout, s.part)
-	}
-	files, err := openStore(s.path, &o)
-	if err != nil {
-		return err
-	}
-	s.source = &source{Store: files}
-	s.blocks, s.place = o.ReadCache, s.path
-	if named, ok := files.(interface{ Identity() string }); ok {
-		s.place = named.Identity()
 	}
 	s.cache = newCache(o, Join(s.path, s.part))
 	var seen []int64
@@ -210,6 +219,9 @@ func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool { return !slices.Contains(seen, scanned) }) {
 		return nil // somebody else has scanned it meanwhile
 	}
+	if !o.Refresh && s.fetch(ctx, o) {
+		return nil
+	}
 	o.Progress = turn.tell
 	return s.scan(ctx, o)
 }
@@ -218,13 +230,23 @@ func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
 // it was made since this Open began.
 func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
 	s.cached = s.cache.find(ctx, func(m memory) bool {
-		fits := s.use(m) == nil && (o.ReadCache != nil || s.form&manifest.Packed == 0) && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
-		return fits && s.current(ctx, o.Readers, justMade(s.manifest.Scanned()))
+		if s.use(m) != nil || !s.fits(&o) {
+			return false
+		}
+		if s.shipped {
+			return s.isNewest(ctx, &o) && s.current(ctx, o.Readers, true)
+		}
+		return s.current(ctx, o.Readers, justMade(s.manifest.Scanned()))
 	})
 	if !s.cached {
 		s.memory, s.manifest = memory{}, nil
 	}
 	return s.cached
+}
+
+// fits reports whether such a list is taken.
+func (s *Snapshot) fits(o *Options) bool {
+	return (o.ReadCache != nil || s.form&manifest.Packed == 0) && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
 }
 
 // scan looks for the samples. Where the folder of lists takes half a list, and cannot give that back, it begins anew without that folder.
@@ -251,15 +273,8 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	form := found.Form()
-	if store.IsURL(s.path) {
-		form |= manifest.Versioned
-	}
-	to := manifest.NewBuilder(list, form, s.path, o.now().UnixNano())
-	err = found.Scan(ctx, s.source.Store, layout.Options{
-		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
-		Unpacked: s.keepUnpacked(),
-	}, to)
+	to := manifest.NewBuilder(list, s.formOf(found), s.path, o.now().UnixNano())
+	err = found.Scan(ctx, s.source.Store, s.forLayout(&o), to)
 	if err == nil {
 		err = to.Finish()
 	}
@@ -270,6 +285,22 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 	return list.commit()
 }
 
+// formOf is the form of a layout's samples in this store.
+func (s *Snapshot) formOf(found layout.Layout) manifest.Form {
+	if store.IsURL(s.path) {
+		return found.Form() | manifest.Versioned
+	}
+	return found.Form()
+}
+
+// forLayout are the options of a layout's scan.
+func (s *Snapshot) forLayout(o *Options) layout.Options {
+	return layout.Options{
+		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
+		Unpacked: s.keepUnpacked(),
+	}
+}
+
 // use checks a manifest and makes it the snapshot's.
 func (s *Snapshot) use(m memory) (err error) {
 	defer recoverFault(debug.SetPanicOnFault(true), &err)
@@ -277,10 +308,11 @@ func (s *Snapshot) use(m memory) (err error) {
 	if err != nil {
 		return err
 	}
-	if list.Root() != s.path {
+	if list.Root() != s.path && list.Root() != "" {
 		return fmt.Errorf("%w: it belongs to %s", manifest.ErrDamaged, list.Root())
 	}
 	s.memory, s.manifest = m, list
+	s.shipped = list.Root() == ""
 	s.samples, s.classes, s.form = list.Samples(), list.Classes(), list.Form()
 	s.values = list.Values()
 	s.fingerprint = hex.EncodeToString(list.Fingerprint())
@@ -355,6 +387,9 @@ func (s *Snapshot) Ahead() int {
 
 // Path is the absolute path without symbolic links of the folder that all lies in, or its URL.
 func (s *Snapshot) Path() string { return s.path }
+
+// Shipped reports whether the list lay beside the data, where WriteList's belongs.
+func (s *Snapshot) Shipped() bool { return s.shipped }
 
 // Cached reports whether the snapshot came from the cache, not from a scan.
 func (s *Snapshot) Cached() bool { return s.cached }

@@ -33,11 +33,16 @@ type ChangedError struct {
 	What string
 	// Listed is when the scan began that the snapshot is of. It may be another process's, in an earlier run.
 	Listed time.Time
+	// Shipped says that the list lay beside the data, and is to be made anew there.
+	Shipped bool
 }
 
 // Error says which file changed, how, and since when. Whether it did before the snapshot was opened is not known.
 func (e *ChangedError) Error() string {
 	listed := e.Listed.UTC().Format(time.RFC3339)
+	if e.Shipped {
+		return fmt.Sprintf("%s %s: it changed after %s, when the list that lies beside the data was made: make it anew by feedwater snapshot", e.Path, e.What, listed)
+	}
 	return fmt.Sprintf("%s %s: it changed after %s, when the listing that was kept of the data set was made", e.Path, e.What, listed)
 }
 

@@ -115,5 +115,5 @@ func (s *Snapshot) readError(sample *Sample, err error) error {
 	if s.form&manifest.Members != 0 {
 		what = "lies in " + changed.Name + ", which " + what
 	}
-	return &ChangedError{Path: string(sample.Key), What: what, Listed: s.listed}
+	return &ChangedError{Path: string(sample.Key), What: what, Listed: s.listed, Shipped: s.shipped}
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -111,9 +112,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusNotFound, "NoSuchBucket")
 	case r.URL.Query().Get("list-type") == "2":
 		s.list(w, r.URL.Query())
+	case r.Method == http.MethodPut:
+		s.put(w, r, key)
 	default:
 		s.object(w, r, key)
 	}
+}
+
+// put makes an object of what is sent, if it is what was signed.
+func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
+	data, err := io.ReadAll(r.Body)
+	if sum := sha256.Sum256(data); err != nil || hex.EncodeToString(sum[:]) != r.Header.Get("X-Amz-Content-Sha256") {
+		Refuse(w, http.StatusBadRequest, "XAmzContentSHA256Mismatch")
+		return
+	}
+	s.Put(key, data)
+	w.Header().Set("ETag", ETag(data))
 }
 
 // Refuse answers as S3 refuses.

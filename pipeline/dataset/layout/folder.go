@@ -24,6 +24,9 @@ type Folder struct {
 	Empty bool
 }
 
+// ListFolder is the folder for lists of samples that lie beside their data. In a bucket it is no class.
+const ListFolder = ".feedwater"
+
 // Form implements Layout.
 func (Folder) Form() manifest.Form { return 0 }
 
@@ -68,6 +71,9 @@ func (l Folder) Scan(ctx context.Context, from store.Store, o Options, to *manif
 		return err
 	}
 	to.Watch("", top.Attributes)
+	if from.Reads() > 0 { // on a server, where lists lie within
+		top.below = slices.DeleteFunc(top.below, func(name string) bool { return name == ListFolder })
+	}
 	if len(top.below) == 0 && len(top.pictures) > 0 && l.Flat {
 		return s.flat(ctx, to)
 	}

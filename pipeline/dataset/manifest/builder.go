@@ -27,6 +27,7 @@ type Builder struct {
 	index    []uint64  // where the pages of this chunk begin
 	chunks   []uint64  // where the index of each chunk begins
 	content  hash.Hash // over all pages, and then the tables
+	print    [sha256.Size]byte
 	identity hash.Hash // of samples that are not in runs of classes, see fingerprint; else nil
 
 	watched, objects, classes table
@@ -163,6 +164,9 @@ func (b *Builder) endChunk() {
 // Samples is how many there are so far.
 func (b *Builder) Samples() int { return int(b.samples) }
 
+// Fingerprint is that of the whole list, once Finish has returned.
+func (b *Builder) Fingerprint() []byte { return b.print[:] }
+
 // Finish writes the rest. The manifest is whole if it returns no error.
 func (b *Builder) Finish() error {
 	if b.page.count > 0 {
@@ -180,8 +184,8 @@ func (b *Builder) Finish() error {
 	tables = append(tables, b.names...)
 	b.content.Write(tables)
 	foot := make([]byte, 0, footBytes)
-	fingerprint := b.fingerprint()
-	foot = b.content.Sum(append(foot, fingerprint[:]...))
+	b.print = b.fingerprint()
+	foot = b.content.Sum(append(foot, b.print[:]...))
 	foot = appendNumbers(foot, b.written, b.samples, uint64(b.form))
 	foot = appendNumbers(foot, b.watched.rows(watchedNumbers), b.objects.rows(objectNumbers),
 		b.classes.rows(classNumbers), uint64(len(b.names)), uint64(b.root), uint64(b.scanned))

@@ -446,6 +446,29 @@ func (m *Manifest) AppendKeys(b []byte) ([]byte, error) {
 	return b, nil
 }
 
+// CheckPages reads all pages, where others check a page when it is used. The error wraps ErrDamaged.
+func (m *Manifest) CheckPages() error {
+	content := sha256.New()
+	for i := 0; i < m.samples; i += perPage {
+		at := u64(m.chunks, 8*(i/perChunk)) + 8*uint64(i%perChunk/perPage)
+		if at > uint64(len(m.pages)) || uint64(len(m.pages))-at < 8 {
+			return fmt.Errorf("%w: page of sample %d", ErrDamaged, i)
+		}
+		page, ok := openPage(m.pages, u64(m.pages, int(at)), uint64(i/perPage))
+		if !ok {
+			return fmt.Errorf("%w: page of sample %d", ErrDamaged, i)
+		}
+		content.Write(page[:pageHead])
+	}
+	for _, table := range [][]byte{m.chunks, m.watched, m.objects, m.classes, m.values, m.names} {
+		content.Write(table)
+	}
+	if !bytes.Equal(content.Sum(nil), m.foot[sha256.Size:2*sha256.Size]) {
+		return fmt.Errorf("%w: the digest of its pages differs", ErrDamaged)
+	}
+	return nil
+}
+
 // Same reports whether two manifests say the same, but for when they were made.
 func (m *Manifest) Same(other *Manifest) bool {
 	return bytes.Equal(m.foot[:scannedAt], other.foot[:scannedAt])

@@ -109,7 +109,8 @@ type question struct {
 	method, name string
 	query        url.Values
 	header       map[string]string
-	bytes        int // that are expected
+	bytes        int // that are expected, or sent
+	body         *body
 	take         func(*http.Response) error
 }
 
@@ -158,6 +159,7 @@ func (r *remote) try(parent context.Context, x *question, tries int) error {
 	for name, value := range x.header {
 		q.Header.Set(name, value)
 	}
+	x.body.attach(q)
 	if q, err = r.sign(q); err != nil {
 		return r.named(x, err)
 	}

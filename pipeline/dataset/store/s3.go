@@ -134,7 +134,9 @@ func (b *bucket) sign(q *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Header.Set("X-Amz-Content-Sha256", emptySHA256)
+	if q.Header.Get("X-Amz-Content-Sha256") == "" {
+		q.Header.Set("X-Amz-Content-Sha256", emptySHA256)
+	}
 	return signer.SignV4(*q, v.AccessKeyID, v.SecretAccessKey, v.SessionToken, *b.server.region.Load()), nil
 }
 
