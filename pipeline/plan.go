@@ -59,6 +59,9 @@ type Source struct {
 	Table string `json:"table,omitempty"`
 	// Label says where labels are, of lists, tables, tar and Parquet files: see layout.Choice. As Table it says where to find what the fingerprint pins.
 	Label string `json:"label,omitempty"`
+	// Image is the column of Parquet files that has the pictures. As Table it says where to find what the fingerprint pins. Empty: the one that the
+	// files tell.
+	Image string `json:"image,omitempty"`
 	// Values, with commas between them, are the fields of the plan that are values of the data.
 	Values string `json:"-"`
 }
@@ -174,6 +177,9 @@ func (p *Plan) checkFields() error {
 		if p.Masks.Label != "" {
 			return &batch.PlanError{Field: "masks.label", Message: "masks have no labels"}
 		}
+		if p.Masks.Image != "" {
+			return &batch.PlanError{Field: "masks.image", Message: "masks lie in folders, which have no columns"}
+		}
 	}
 	if err := p.checkMasks(); err != nil {
 		return err
@@ -217,6 +223,7 @@ func (p *Plan) Canonical() []byte { return marshalCanonical(p) }
 func (p *Plan) Hash() string {
 	q := *p
 	q.Source.Root, q.Source.Path, q.Source.Table, q.Source.Label = "", "", "", ""
+	q.Source.Image = ""
 	q.Masks = q.Masks.withoutPlace()
 	return digestOf("plan", q)
 }

@@ -66,6 +66,9 @@ func newCache(o Options, root string) cache {
 	if o.Table != "" { // and so is that of the samples that a table names
 		root += "\x00\x00" + filepath.Base(o.Table)
 	}
+	if o.Image != "" { // and one of other pictures
+		root += "\x00image\x00" + o.Image
+	}
 	if o.Label != "" || o.Values != "" { // and one with other labels, or with values
 		root += "\x00\x00\x00" + o.Label + "\x00" + o.Values
 	}

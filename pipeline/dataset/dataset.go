@@ -66,6 +66,8 @@ type Options struct {
 	// Label says where labels are, see layout.Choice, and Values, with commas between them, what else is listed of each sample. Both are for
 	// lists, tables, tar and Parquet files.
 	Label, Values string
+	// Image is the column of Parquet files that has the pictures. Empty: the one that the files tell.
+	Image string
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
 	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.

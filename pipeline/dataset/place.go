@@ -151,18 +151,18 @@ func cut(place string) (folder, part string) {
 // layoutOf is the layout of a part of the folder root, which from has.
 func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) (layout.Layout, error) {
 	choice := choiceOf(&o)
+	parquet := layout.IsParquet(part) || part == "" && o.Table == "" && layout.HoldsParquet(ctx, from)
 	switch {
+	case parquet:
+		return layout.Parquet{Pattern: filepath.ToSlash(part), Image: o.Image, Label: o.Label}, refuseValues("Parquet files", &o)
+	case o.Image != "":
+		return nil, fmt.Errorf("%w whose pictures lie in columns: image=%q is for Parquet files", ErrLayout, o.Image)
 	case o.Table != "":
 		return layout.List{Name: "the table", Root: root, Table: o.Table, Choice: choice}, nil
-	case part == "" && layout.HoldsParquet(ctx, from):
-		return layout.Parquet{Label: o.Label}, refuseValues("Parquet files", &o)
 	case part == "":
 		return layout.Folder{Flat: o.Flat, Empty: o.Empty}, refuseChoice("class folders", &o)
 	case layout.IsList(part) && !layout.IsPattern(part):
 		return layout.List{Name: filepath.ToSlash(part), Root: root, Choice: choice}, nil
-	}
-	if layout.IsParquet(part) {
-		return layout.Parquet{Pattern: filepath.ToSlash(part), Label: o.Label}, refuseValues("Parquet files", &o)
 	}
 	return layout.Tar{Pattern: filepath.ToSlash(part), Choice: choice}, nil
 }

@@ -37,6 +37,8 @@ class Config:
     """Wanted fields: our names to the user's."""
     as_dict: bool
     relabel: Relabelling | None
+    image: str | None
+    """The column of pictures; None: the one that the data tells."""
     label: str | None
     """Where labels are; None: where the data has them by itself."""
     batch_size: int | None
@@ -99,6 +101,7 @@ class Config:
             names=output.field_names(fields, given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], source),
+            image=checks.column_of("image", given["image"]),
             label=checks.label_of(given["label"]),
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
             shuffle=checks.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
@@ -262,6 +265,8 @@ class Config:
             "fields": ["image", "label", *self.values],
             "on_error": self.on_error,
         }
+        if self.image is not None:
+            plan["source"]["image"] = self.image
         if self.label is not None:
             plan["source"]["label"] = self.label
         if self.masks is not None:

@@ -77,7 +77,8 @@ class Loader(Generic[B]):
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
                      are image, mask, label, index, key, valid; by default image and label, with masks image and mask
                      Of tar files and lists further names are members and columns, as txt: lists of bytes
-    label            where labels are: of tar files a member's ending, by default cls, or "json:key"; of lists a column
+    image            the column of pictures of Parquet files; by default the one that they tell
+    label            where labels are: of tar files a member's ending, by default cls, or "json:key"; of others a column
     relabel          {label or name of a class: new label}: others in place of the data's, for each class. The
                      target_transform of an ImageFolder is that if it is the __getitem__ of a dict or list
     python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
@@ -190,6 +191,7 @@ class Loader(Generic[B]):
         num_replicas: int | None = None,
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] | None = None,
+        image: str | None = None,
         label: str | None = None,
         relabel: Mapping[Any, int] | None = None,
         masks: str | os.PathLike[str] | None = None,

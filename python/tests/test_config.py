@@ -47,6 +47,7 @@ def test_the_signature_is_the_designed_one() -> None:
             "num_replicas": None,
             "mesh": None,
             "fields": None,
+            "image": None,
             "label": None,
             "relabel": None,
             "masks": None,

@@ -80,8 +80,13 @@ def test_parquet_gives_the_batches_of_its_pictures(tmp_path: Path, nodes: Any) -
     for source in ("shards", "shards/train-*.parquet", "shards/train-{00000..00000}-of-00001.parquet"):
         assert digest(tmp_path / source) == want, source
         assert digest(f"photos/{source}", nodes=[node]) == want, source
+    assert digest(tmp_path / "shards", image="image", label="label") == want
     with Loader(tmp_path / "shards", feedwater.transforms.CenterCrop(8), batch_size=7) as loader:
         assert loader.classes == names
+    with pytest.raises(DataError, match=r"there is no column photo; there are image.bytes, image.path, label"):
+        digest(tmp_path / "shards", image="photo")
+    with pytest.raises(DataError, match="is for Parquet files"):
+        digest(tmp_path, image="photo")
 
 
 def test_classes_are_those_of_names(data: Path) -> None:

@@ -111,7 +111,7 @@ func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline
 	if err != nil {
 		return nil, err
 	}
-	folder.Table, folder.Label, folder.Values = table, source.Label, source.Values
+	folder.Table, folder.Label, folder.Values, folder.Image = table, source.Label, source.Values, source.Image
 	pinned := source.Fingerprint
 	if again {
 		pinned = ""
@@ -197,7 +197,7 @@ func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source p
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return f.delayOf(a) - f.delayOf(b) })
 	for _, name := range names {
-		data, err := f.OpenSource(ctx, who, pipeline.Source{Root: name, Table: source.Table, Label: source.Label, Values: source.Values}, true)
+		data, err := f.OpenSource(ctx, who, pipeline.Source{Root: name, Table: source.Table, Label: source.Label, Values: source.Values, Image: source.Image}, true)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -26,6 +26,8 @@ type Folder struct {
 	Table string
 	// Label and Values say what is listed of each sample besides its picture; see dataset.Options.
 	Label, Values string
+	// Image is the column of pictures; see dataset.Options.
+	Image string
 }
 
 // Data is a snapshot.

@@ -97,6 +97,13 @@ def _make_absolute(name: str) -> str:
     return name if path in (name, "") else "file:" + to_json(os.path.abspath(os.path.expanduser(path)))
 
 
+def column_of(name: str, value: Any) -> str | None:
+    """The name of a column."""
+    if value is not None and (not isinstance(value, str) or not value):
+        raise TypeError(f"{name}={value!r:.80}: pass the name of a column")
+    return value
+
+
 def label_of(value: Any) -> str | None:
     """Where labels are, as label= says it."""
     if value is None:
