@@ -57,6 +57,7 @@ class Config:
     batch_transform: Callable[..., Any] | None
     device: str | None
     """"cuda", the GPU that is current at the first batch, or "cuda:1"; None: the CPU's memory."""
+    pin_memory: bool
     memory: int | None
     apply_exif: bool
     on_error: str
@@ -94,6 +95,8 @@ class Config:
             check_built(sys.modules["torch"], device)
             if given["python"] is None:
                 made = tuple(picture.leave_hop_to_device() for picture in made)
+        if given["pin_memory"] and "torch" not in sys.modules:
+            raise TypeError("pin_memory=True needs torch: import it before the Loader is made")
         config = cls(
             source=replace(resolved, transform=None),
             masks=masks,
@@ -117,6 +120,7 @@ class Config:
             python_workers=checks.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
             device=device,
+            pin_memory=checks.flag_of("pin_memory", given["pin_memory"] or False) and device is None,
             memory=checks.memory_of(given["memory"]),
             apply_exif=bool(given["apply_exif"]),
             on_error=checks.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),

@@ -7,11 +7,13 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._agent.feed import Feed
+from ._agent.pinned_slots import PinnedSlots
 from ._agent.plan_info import PlanInfo, Request
 from ._agent.replay import Last, Totals, keys_of
 from ._agent.session import IN_USE
@@ -29,6 +31,8 @@ from ._config import Config
 from ._ctaugment.learning import Learning, rows_of
 from ._ctaugment.policy import Weights
 from ._device.failure import check_capture
+from ._device.pinned import Pinning
+from ._device.registration import end_registrations
 from ._device.transfer import Transfer
 from ._meter.pace import Pace
 from ._meter.pulse import Pulse
@@ -81,6 +85,11 @@ class Engine:
             self.python = Stage(config)
         self.learning = Learning.for_config(config)
         self._builder: Builder | None = None
+        self.pinning: Pinning | None = None
+        """Pinned memory; None where nobody asked for it."""
+        if config.pin_memory:
+            self.pinning = Pinning()
+            self.feed.session.make_slots = partial(PinnedSlots, pinning=self.pinning)
         self._transfer: Transfer | None = None
         """Copies to the GPU; None before the first pass, and where batches stay in the CPU's memory."""
         self._budget = Budget(config.max_errors)
@@ -388,6 +397,8 @@ class Engine:
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
             if self._transfer is not None:
                 self._builder.send_ahead()
+            elif self.pinning is not None:
+                batch = self.pinning.pin_batch(batch)
             self.cursor.prepare_batch()
             return Ready(batch, step, last, totals)
         return None
@@ -550,6 +561,7 @@ class Engine:
             self._builder.forget_slots()
         if self._transfer is not None:
             self._transfer.close()
+        end_registrations()
 
     def drop_handles(self) -> None:
         """close for finalisers."""

@@ -87,6 +87,8 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
         batches.append("then      batch_transform, in this process, on whole batches")
     if config.device is not None:
         batches.append(f"device    {config.device}: copied from shared memory ahead of the loop")
+    if config.pin_memory:
+        batches.append("pinned    every tensor, once the program has begun to use CUDA; peek() gives ordinary copies")
     return [
         f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
         f"fingerprint {opened.fingerprint[:12]}",

@@ -97,6 +97,8 @@ class Loader(Generic[B]):
     device           where batches come to: "cuda", the GPU that is current at the first batch, "cuda:1", a
                      torch.device; by default the CPU's memory. They are copied ahead of the loop, as bytes, and made
                      floats there: docs/device.md
+    pin_memory       True: batches in pinned memory of the CPU, which the program copies to a GPU by itself, with
+                     non_blocking=True. device="cuda" is simpler and faster, and needs none
     dtype            of images, in place of what the transform gives
     memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
     memory           bytes for batches that are ready or being made
@@ -199,6 +201,7 @@ class Loader(Generic[B]):
         python_workers: int | Literal["auto"] = "auto",
         batch_transform: Callable[..., Any] | None = None,
         device: Any = None,
+        pin_memory: bool = False,
         dtype: Any = None,
         memory_format: Any = None,
         memory: int | Literal["auto"] = "auto",
@@ -392,6 +395,16 @@ class Loader(Generic[B]):
         if state["epoch"] or state["consumed"] or state.get("sampler"):
             self.load_state_dict(state)
         self._engine.sampler_epoch.known = pickled["told"]
+
+    def record_stream(self, stream: Any) -> None:
+        """Says that the program copies batches on that stream of torch.cuda too. For pin_memory=True; once is enough.
+
+        It is needed where copies run on a stream that the current one does not wait for before the batch after the
+        next is asked for: a batch's memory is used again when what the current streams have to do by then is done.
+        """
+        if self._engine.pinning is None:
+            raise Error("record_stream() is for pin_memory=True; what device= brings is torch's own memory")
+        self._engine.pinning.declare_stream(stream)
 
     def feedback(self, indices: Any, values: Any) -> None:
         """Teaches CTAugment: how well samples of the batch just returned came out, each from 0 to 1.

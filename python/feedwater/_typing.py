@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None
     python_workers: int | Literal["auto"]
     device: Any
+    pin_memory: bool
     dtype: Any
     memory_format: Any
     memory: int | Literal["auto"]

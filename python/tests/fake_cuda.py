@@ -80,6 +80,8 @@ class FakeCuda:
         self.current = self.main
         self.generator = torch.Generator()
         self.capturing = False
+        self.others: set[str] = set()
+        """Names of streams that tensors of the program were made on."""
         self.refuse = self.lost = ""
         self.room = math.inf
         """Bytes that may still be allocated."""
@@ -217,10 +219,7 @@ class FakeCuda:
 
         self.copied.append(nbytes)
         self.submit(self.copies, work)
-        read = any(
-            first <= address and address + nbytes <= first + size for first, (size, _) in self.registered.items()
-        )
-        if not read and address not in self._pinned:
+        if not self.reads(address, nbytes):
             self.pageable += 1
             self.run_until(self.copies, self.copies.submitted)
 
@@ -243,6 +242,45 @@ class FakeCuda:
         pinned = tensor.clone()
         self._pinned[pinned.data_ptr()] = pinned
         return pinned
+
+    # -- feedwater._device.runtime.Host ------------------------------------------------------------------------------
+
+    def current_streams(self) -> list[FakeStream]:
+        return [self.current]
+
+    def finds_others(self, streams: list[FakeStream]) -> bool:
+        return bool(self.others - {stream.name for stream in streams})
+
+    def pin_tensor(self, tensor: Any) -> Any:
+        return tensor if self.reads(tensor.data_ptr(), tensor.nbytes) else self.pin_copy(tensor)
+
+    def reads(self, address: int, nbytes: int) -> bool:
+        """Whether the driver can read that memory by itself."""
+        inside = any(at <= address and address + nbytes <= at + size for at, (size, _) in self.registered.items())
+        return inside or address in self._pinned
+
+    def copy_by_program(self, tensor: Any, into: list[Any]) -> None:
+        """x.to(device, non_blocking=True): reads the host's memory when the current stream comes to it."""
+        address, nbytes = tensor.data_ptr(), tensor.nbytes
+        made = torch.empty(tensor.shape, dtype=tensor.dtype)
+        strided = tensor.is_contiguous()
+        assert strided or tensor.permute(0, 2, 3, 1).is_contiguous()
+        if not strided:
+            made = made.to(memory_format=torch.channels_last)
+
+        def work() -> None:
+            self.check_registrations()
+            ctypes.memmove(made.data_ptr(), address, nbytes)
+            into.append(made)
+
+        self.submit(self.current, work)
+        if not self.reads(address, nbytes):
+            self.pageable += 1
+            self.run_until(self.current, self.current.submitted)
+
+    def finish_reads(self) -> None:
+        for stream in self.streams:
+            self.run_until(stream, stream.submitted)
 
     def register_memory(self, address: int, nbytes: int) -> str:
         if self.refuse:

@@ -55,6 +55,7 @@ def test_the_signature_is_the_designed_one() -> None:
             "python_workers": "auto",
             "batch_transform": None,
             "device": None,
+            "pin_memory": False,
             "dtype": None,
             "memory_format": None,
             "memory": "auto",
@@ -76,7 +77,6 @@ def test_the_signature_is_the_designed_one() -> None:
 
 MEANINGLESS = {
     "num_workers": 8,
-    "pin_memory": True,
     "prefetch_factor": 2,
     "persistent_workers": True,
     "collate_fn": list,
@@ -105,13 +105,7 @@ def test_what_is_refused_is_refused_at_once(folder: Path) -> None:
 def test_values_of_dataloader_that_say_what_happens_anyway_are_taken(folder: Path) -> None:
     parameters = inspect.signature(torch.utils.data.DataLoader).parameters
     defaults = {name: parameters[name].default for name in MEANINGLESS}
-    del defaults["pin_memory"]  # its default differs between versions
-    Loader(folder, batch_size=1, pin_memory=False, shuffle=None, **defaults)
-
-
-def test_pin_memory_promises_nothing_that_is_not_there(folder: Path) -> None:
-    with pytest.raises(TypeError, match=r"not pinned, so \.to\(device\) waits for its copy; .* is not there yet"):
-        Loader(folder, batch_size=1, pin_memory=True)
+    Loader(folder, batch_size=1, shuffle=None, **defaults)
 
 
 @pytest.mark.parametrize(

@@ -316,9 +316,10 @@ def test_other_devices_are_refused_with_what_to_do(fake: Any) -> None:
 
 def test_what_names_a_gpu(fake: Any, calm: FakeCuda) -> None:
     mesh = type("Mesh", (), {"device_type": "cuda"})()
-    for device in ("cuda:3", torch.device("cuda", 3), 3, "cuda", torch.device("cuda"), mesh):
-        with fake.loader(device=device) as loader:
-            assert loader._config.device == ("cuda:3" if "3" in str(device) else "cuda")
+    for name, devices in (("cuda:3", ("cuda:3", torch.device("cuda", 3), 3)), ("cuda", (torch.device("cuda"), mesh))):
+        for device in devices:
+            with fake.loader(device=device) as loader:
+                assert loader._config.device == name
     with fake.loader(device="cuda") as loader:
         assert "device    cuda: copied from shared memory ahead of the loop" in loader.explain()
 

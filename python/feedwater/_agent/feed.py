@@ -265,6 +265,9 @@ class Feed:
 
     def _make_room(self, link: Link) -> None:
         """No slot for the batch that is needed now: waits for a cancelled want, else gives up a later batch."""
+        assert self.session.slots is not None
+        if self.session.slots.await_slot():
+            return
         if any(self._wants.get(want.step.key) is not want for want in self._out.values()):
             self._await_answer(link)
         elif self._wants:

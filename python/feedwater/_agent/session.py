@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,8 @@ class Session:
         """The revisions that it pins."""
         self.link: Link | None = None
         self.respawns = -1
+        self.make_slots: Callable[[int, int], Slots] = Slots
+        """What makes so many slots of so many bytes."""
         self._serial = 0
         self._gone: tuple[int, bool] | None = None
         self._owner = 0
@@ -253,11 +256,11 @@ class Session:
                 )
             count = FEWEST_SLOTS
             self._check_room(count * stride)
-        slots = Slots(count, stride)
+        slots = self.make_slots(count, stride)
         most = self.opened.window + IN_USE
         if slots.reserved and count > most:  # room in a file system is taken whether it is used or not
             slots.close()
-            slots = Slots(max(FEWEST_SLOTS, most), stride)
+            slots = self.make_slots(max(FEWEST_SLOTS, most), stride)
         return slots
 
     def _check_room(self, need: int) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from .._common.constants import ALIGN
 from .._device.registration import Registered
-from .._device.runtime import Runtime
+from .._device.runtime import Registrar
 from . import memory
 
 __all__ = ["Field", "Lease", "Slots"]
@@ -107,6 +107,10 @@ class Slots:
                 return slot
         return None
 
+    def await_slot(self) -> bool:
+        """Waits until one more slot can be free, where that is a matter of GPUs; whether it waited."""
+        return False
+
     def count_unleased(self) -> int:
         """How many slots no live tensor holds."""
         free = self.count
@@ -137,7 +141,7 @@ class Slots:
         sizes = np.ascontiguousarray(rows[:, :VALUE_HEAD]).view("<u4").ravel().tolist()
         return [row[VALUE_HEAD : VALUE_HEAD + size].tobytes() for row, size in zip(rows, sizes)]
 
-    def register_slot(self, slot: int, runtime: Runtime) -> str:
+    def register_slot(self, slot: int, runtime: Registrar) -> str:
         """Tells the GPU's driver of slot, once, before the first copy from it. Why the driver refuses, or "".
 
         Before leases of the slot are made: they hold what is registered.

@@ -13,9 +13,7 @@ __all__ = ["refuse_unknown"]
 _HERE = "batches are made by another program, which"
 MEANINGLESS = {
     "num_workers": f"{_HERE} uses all cores it may; nodes= adds machines, local_workers= limits this one",
-    "pin_memory": 'batches lie in shared memory that is not pinned, so .to(device) waits for its copy; device="cuda", '
-    "which is to copy from pinned memory, is not there yet",
-    "pin_memory_device": "see pin_memory",
+    "pin_memory_device": "pin_memory=True serves every GPU of the process",
     "prefetch_factor": f"{_HERE} decides how far to work ahead, within memory=",
     "persistent_workers": f"{_HERE} lives as long as the Loader",
     "collate_fn": "batch_transform=fn(batch, rng) changes whole batches, python=fn(sample, rng) single samples",
@@ -27,7 +25,6 @@ MEANINGLESS = {
 """DataLoader's arguments that have no meaning here, and why."""
 HARMLESS: dict[str, Any] = {
     "num_workers": 0,
-    "pin_memory": False,
     "pin_memory_device": "",
     "prefetch_factor": None,
     "persistent_workers": False,

@@ -19,6 +19,7 @@ from .._agent.slots import Field, Slots
 from .._agent.want import Done
 from .._device.failure import Explained
 from .._device.hop import Hop
+from .._device.tensors import map_tensors
 from .._device.transfer import Transfer, Upload
 from .._order.steps import Indices, Step
 from .._plan.output import IMAGE, MASK
@@ -238,23 +239,12 @@ class MovedBuilder:
         """As the inner one's, on the GPU."""
         batch = self._inner.build_batch(rows, keys)
         found: list[Any] = []
-        _map_tensors(self.torch, batch, found.append)
+        map_tensors(self.torch, batch, found.append)
         with self._explained:
             pinned = {str(place): self._transfer.runtime.pin_copy(tensor) for place, tensor in enumerate(found)}
             moved = self._transfer.receive_tensors(self._transfer.start_upload(pinned, pinned))
         there = iter(moved.values())
-        return _map_tensors(self.torch, batch, lambda _: next(there))
-
-
-def _map_tensors(torch: Any, value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same containers, with change applied to each tensor in them, in order."""
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {name: _map_tensors(torch, one, change) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_map_tensors(torch, one, change) for one in value)
-    return value
+        return map_tensors(self.torch, batch, lambda _: next(there))
 
 
 def count_ahead(slots: Slots) -> int:

@@ -13,7 +13,7 @@ import os
 from collections import deque
 from typing import NamedTuple
 
-from .runtime import Runtime
+from .runtime import Registrar
 
 __all__ = ["Registered", "end_registrations"]
 
@@ -23,7 +23,7 @@ log = logging.getLogger("feedwater")
 class _Part(NamedTuple):
     """What is registered of a mapping."""
 
-    runtime: Runtime
+    runtime: Registrar
     address: int
 
 
@@ -55,7 +55,7 @@ class Registered:
         self.refused = ""
         """Why the driver refused the latest registration; "" if none was refused."""
 
-    def register_part(self, runtime: Runtime, address: int, nbytes: int) -> bool:
+    def register_part(self, runtime: Registrar, address: int, nbytes: int) -> bool:
         """Tells the driver of part of the mapping, which makes its pages resident; whether it agreed."""
         part = _Part(runtime, address)
         if not self._parts:
@@ -81,6 +81,7 @@ def end_registrations() -> None:
         ended = _ENDED.popleft()
         if ended.owner != os.getpid():
             continue
+        ended.parts[0].runtime.finish_reads()
         failed = [part for part in ended.parts if not part.runtime.unregister_memory(part.address)]
         if failed:
             log.warning("the driver does not give back %d parts of shared memory: they stay mapped", len(failed))

@@ -11,12 +11,14 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-__all__ = ["Cuda", "Event", "Runtime", "check_built", "find_runtime"]
+__all__ = ["Cuda", "CudaHost", "Event", "Host", "Registrar", "Runtime", "check_built", "find_host", "find_runtime"]
 
 log = logging.getLogger("feedwater")
 
 PORTABLE = 1
 """cudaHostRegisterPortable: the memory counts as pinned for every GPU of the process."""
+LOOK_EVERY = 1024
+"""Calls between two looks at which GPUs have memory; the first looks come after 1, 2, 4, 8 … calls."""
 NO_DEVICE = 127
 """The number of a GPU that no machine has: device indices are bytes with a sign."""
 
@@ -33,7 +35,23 @@ class Event(Protocol):
         ...
 
 
-class Runtime(Protocol):
+class Registrar(Protocol):
+    """Who tells the driver of the host's memory."""
+
+    def register_memory(self, address: int, nbytes: int) -> str:
+        """Tells the driver of memory that copies may read; why it refuses, or ""."""
+        ...
+
+    def unregister_memory(self, address: int) -> bool:
+        """The driver forgets it; whether it did."""
+        ...
+
+    def finish_reads(self) -> None:
+        """Waits until no copy reads memory that nobody holds any more."""
+        ...
+
+
+class Runtime(Registrar, Protocol):
     """One GPU, and a stream of ours on it that copies. Memory of the host is given as tensors of the CPU."""
 
     name: str
@@ -91,12 +109,28 @@ class Runtime(Protocol):
         """A copy in pinned memory, which is kept until copies from it are done."""
         ...
 
-    def register_memory(self, address: int, nbytes: int) -> str:
-        """Tells the driver of memory that copies may read; why it refuses, or ""."""
+
+class Host(Registrar, Protocol):
+    """The GPUs that the program copies to by itself."""
+
+    def is_capturing(self) -> bool:
+        """Whether what the calling thread submits now becomes part of a CUDA graph."""
         ...
 
-    def unregister_memory(self, address: int) -> bool:
-        """The driver forgets it; whether it did."""
+    def current_streams(self) -> list[Any]:
+        """The current stream of each GPU that this process has memory on."""
+        ...
+
+    def record_event(self, stream: Any) -> Event:
+        """An event in a stream, behind what was submitted there so far."""
+        ...
+
+    def finds_others(self, streams: list[Any]) -> bool:
+        """Whether tensors are alive that were made on further streams. May cost a millisecond."""
+        ...
+
+    def pin_tensor(self, tensor: Any) -> Any:
+        """The tensor if it lies in pinned memory, or on a GPU; else a copy in pinned memory."""
         ...
 
 
@@ -119,12 +153,49 @@ class _CudaEvent:
         stream.wait_event(self._event)
 
 
-class Cuda:
+class _CudaRegistrar:
+    """Registers memory by torch.cuda.cudart()."""
+
+    def __init__(self, torch: Any, device: Any = None) -> None:
+        self._torch, self._cuda, self._device = torch, torch.cuda, device
+        """The device is that of calls to the driver; None: the current one."""
+        self._looks = 0
+        self._used: list[int] = []
+        """How often current_streams was asked, and which GPUs had memory then."""
+
+    def register_memory(self, address: int, nbytes: int) -> str:
+        with self._cuda.device(self._device):
+            code = int(self._cuda.cudart().cudaHostRegister(address, nbytes, PORTABLE))
+            return "" if code == 0 else self._take_error(code)
+
+    def unregister_memory(self, address: int) -> bool:
+        with self._cuda.device(self._device):
+            code = int(self._cuda.cudart().cudaHostUnregister(address))
+            if code:
+                self._take_error(code)
+            return code == 0
+
+    def _take_error(self, code: int) -> str:
+        """The runtime's words for an error code. The error is forgotten, or the program's next launch would report it.
+
+        torch takes the runtime's last error whenever a call that it checks fails, and this one does.
+        """
+        try:
+            self._cuda.set_device(NO_DEVICE)
+        except RuntimeError:
+            pass
+        cudart = self._cuda.cudart()
+        try:
+            return str(cudart.cudaGetErrorString(cudart.cudaError(code)))
+        except (TypeError, ValueError):
+            return f"error {code}"
+
+
+class Cuda(_CudaRegistrar):
     """A Runtime by torch.cuda."""
 
     def __init__(self, torch: Any, index: int) -> None:
-        self._torch, self._cuda = torch, torch.cuda
-        self._device = torch.device("cuda", index)
+        super().__init__(torch, torch.device("cuda", index))
         self.name = str(self._device)
         self._copies = torch.cuda.Stream(self._device)
 
@@ -169,32 +240,40 @@ class Cuda:
     def pin_copy(self, tensor: Any) -> Any:
         return tensor.pin_memory()
 
-    def register_memory(self, address: int, nbytes: int) -> str:
-        with self._cuda.device(self._device):
-            code = int(self._cuda.cudart().cudaHostRegister(address, nbytes, PORTABLE))
-            return "" if code == 0 else self._take_error(code)
+    def finish_reads(self) -> None:
+        """Whoever holds memory here holds it until it was read."""
 
-    def unregister_memory(self, address: int) -> bool:
-        with self._cuda.device(self._device):
-            code = int(self._cuda.cudart().cudaHostUnregister(address))
-            if code:
-                self._take_error(code)
-            return code == 0
 
-    def _take_error(self, code: int) -> str:
-        """The runtime's words for an error code. The error is forgotten, or the program's next launch would report it.
+class CudaHost(_CudaRegistrar):
+    """A Host by torch.cuda."""
 
-        torch takes the runtime's last error whenever a call that it checks fails, and this one does.
-        """
-        try:
-            self._cuda.set_device(NO_DEVICE)
-        except RuntimeError:
-            pass
-        cudart = self._cuda.cudart()
-        try:
-            return str(cudart.cudaGetErrorString(cudart.cudaError(code)))
-        except (TypeError, ValueError):
-            return f"error {code}"
+    def is_capturing(self) -> bool:
+        return bool(self._cuda.is_current_stream_capturing())
+
+    def current_streams(self) -> list[Any]:
+        cuda, current = self._cuda, self._cuda.current_device()
+        self._looks += 1
+        if self._looks & (self._looks - 1) == 0 or not self._looks % LOOK_EVERY:
+            self._used = [index for index in range(cuda.device_count()) if cuda.memory_reserved(index)]
+        return [cuda.current_stream(index) for index in {current, *self._used}]
+
+    def record_event(self, stream: Any) -> _CudaEvent:
+        return _CudaEvent(stream.record_event())
+
+    def finds_others(self, streams: list[Any]) -> bool:
+        known = {(stream.device_index, stream.cuda_stream) for stream in streams}
+        for segment in self._cuda.memory_snapshot():
+            pooled = tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0)  # of a CUDA graph
+            if segment["allocated_size"] and not pooled and (segment["device"], segment["stream"]) not in known:
+                return True
+        return False
+
+    def pin_tensor(self, tensor: Any) -> Any:
+        return tensor if not tensor.is_cpu or tensor.is_pinned() else tensor.pin_memory()
+
+    def finish_reads(self) -> None:
+        for stream in self.current_streams():
+            stream.synchronize()
 
 
 def check_built(torch: Any, wanted: str) -> None:
@@ -206,6 +285,11 @@ def check_built(torch: Any, wanted: str) -> None:
     else:
         return
     raise ValueError(f"device={wanted!r}: {reason}. Leave device= out, and batches lie in the CPU's memory")
+
+
+def find_host(torch: Any) -> Host | None:
+    """The GPUs of this process; None before the program has begun to use them."""
+    return CudaHost(torch) if torch.cuda.is_initialized() else None
 
 
 def find_runtime(torch: Any, wanted: str) -> Runtime:

@@ -30,7 +30,8 @@ var pythonRoots = map[string][]string{
 // pythonApart are modules of Python that decide no byte: they lend memory, carry answers, and word errors.
 var pythonApart = []string{
 	"_agent.feed", "_agent.memory", "_agent.session", "_agent.slots", "_agent.want", "_agent.plan_info",
-	"_device.failure", "_device.registration", "_device.runtime", "_device.transfer", "errors",
+	"_agent.pinned_slots", "_device.failure", "_device.pinned", "_device.registration", "_device.runtime",
+	"_device.tensors", "_device.transfer", "errors",
 }
 
 //go:embed closure.py

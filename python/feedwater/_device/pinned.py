@@ -1,0 +1,81 @@
+"""pin_memory=True: batches of the CPU that the program copies to GPUs by itself, without the host waiting.
+
+Such a copy may still read a batch's memory when the batch is gone. So a slot whose lease is dead is not free yet:
+events are recorded behind all that could read it, and it is free when the GPUs have come to them.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from . import runtime
+from .registration import end_registrations
+from .runtime import Event, Host
+from .tensors import map_tensors
+
+__all__ = ["Pinning"]
+
+log = logging.getLogger("feedwater")
+
+LOOK_EVERY = 1024
+"""Fences between two looks for further streams; the first looks come after 1, 2, 4, 8 … fences."""
+
+
+class Pinning:
+    """Pinned memory of one Loader. Not for two threads at once."""
+
+    def __init__(self) -> None:
+        self._host: Host | None = None
+        self._declared: list[Any] = []
+        self._fences, self._look_at = 0, 1
+        self._warned = self._told = False
+
+    def find_host(self) -> Host | None:
+        """The GPUs of this process; None before the program has begun to use them."""
+        if self._host is None:
+            self._host = runtime.find_host(sys.modules["torch"])
+        return self._host
+
+    def declare_stream(self, stream: Any) -> None:
+        """Copies are made on that stream too, which the current one does not wait for."""
+        if stream not in self._declared:
+            self._declared.append(stream)
+
+    def record_fence(self) -> list[Event]:
+        """Events behind all that was submitted so far to the current streams, and to those that were declared."""
+        host = self.find_host()
+        if host is None:
+            return []
+        streams = [*host.current_streams(), *self._declared]
+        self._fences += 1
+        if self._fences >= self._look_at and not self._told:
+            self._look_at = self._fences + min(self._fences, LOOK_EVERY)
+            self._tell_others(host, streams)
+        return [host.record_event(stream) for stream in streams]
+
+    def _tell_others(self, host: Host, streams: list[Any]) -> None:
+        if host.finds_others(streams):
+            self._told = True
+            log.warning(
+                "the program has tensors of further streams: if batches are copied on one that the current stream does "
+                "not wait for, call loader.record_stream(stream) once, or a copy may read the batch after it; "
+                "docs/device.md"
+            )
+
+    def pin_batch(self, batch: Any) -> Any:
+        """The batch with every tensor of it in pinned memory: as it is, or copied there once."""
+        host = self.find_host()
+        end_registrations()
+        return batch if host is None else map_tensors(sys.modules["torch"], batch, host.pin_tensor)
+
+    def warn_refused(self, reason: str) -> None:
+        """Says once that shared memory cannot be registered."""
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "the driver does not register shared memory (%s), so batches are copied into pinned memory: raise "
+                "ulimit -l, or see docs/device.md",
+                reason,
+            )

@@ -1,0 +1,153 @@
+"""pin_memory=True: the program copies by itself and the host waits for nothing, on a GPU that is always late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from feedwater import Error
+from feedwater._agent.pinned_slots import PinnedSlots
+from feedwater._agent.slots import Field
+from feedwater._device import pinned, registration, runtime
+
+torch = pytest.importorskip("torch")
+
+from fake_cuda import FakeCuda  # noqa: E402
+
+MEMORY = 8 * 4096
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
+    """A GPU whose streams do nothing before somebody waits for them."""
+    made = FakeCuda(("main", "side"))
+    monkeypatch.setattr(runtime, "find_host", lambda _: made)
+    yield made
+    registration._ENDED.clear()
+
+
+def expected_of(fake: Any) -> list[Any]:
+    with fake.loader(memory=MEMORY) as loader:
+        return [[field.clone() for field in batch] for batch in loader]
+
+
+def loop(gpu: FakeCuda, loader: Any, before: Callable[[], Any] = lambda: None) -> list[Any]:
+    seen: list[list[Any]] = []
+    for batch in loader:
+        before()
+        seen.append([])
+        for field in batch:
+            gpu.copy_by_program(field, seen[-1])
+        gpu.current = gpu.main
+        del batch, field
+    gpu.drain()
+    return seen
+
+
+def same(one: list[Any], other: list[Any]) -> bool:
+    return all(torch.equal(x, y) for a, b in zip(one, other, strict=True) for x, y in zip(a, b, strict=True))
+
+
+def test_copies_read_the_batch_that_they_were_made_of(fake: Any, gpu: FakeCuda) -> None:
+    fake.set(samples=300, window=4)
+    expected = expected_of(fake)
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        assert "pinned    every tensor" in loader.explain()
+        assert same(loop(gpu, loader), expected)
+        assert loader.stats().copied_batches == 0
+    assert not gpu.pageable, "every field is pinned"
+    assert not gpu.registered, "what was registered is unregistered by close"
+
+
+def test_the_host_does_not_wait_while_the_gpu_keeps_up(fake: Any, gpu: FakeCuda) -> None:
+    gpu.lag = set()
+    fake.set(samples=300, window=4)
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        loop(gpu, loader)
+    assert not gpu.waits
+
+
+def test_mutant_of_a_slot_that_is_free_with_its_lease(
+    fake: Any, gpu: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.set(samples=300, window=4)
+    expected = expected_of(fake)
+    monkeypatch.setattr(pinned.Pinning, "record_fence", lambda self: [])
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        assert not same(loop(gpu, loader), expected)
+
+
+def test_a_stream_that_nobody_waits_for_is_declared(fake: Any, gpu: FakeCuda, caplog: pytest.LogCaptureFixture) -> None:
+    """The example of docs/device.md: wrong without record_stream, which a warning says, and right with it."""
+    fake.set(samples=300, window=4)
+    expected, side = expected_of(fake), gpu.new_stream("side")
+    gpu.lag, gpu.others = {"side"}, {"main", "side"}
+
+    def use_side() -> None:
+        gpu.current = side
+
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        assert not same(loop(gpu, loader, use_side), expected)
+    assert caplog.text.count("call loader.record_stream(stream) once") == 1
+    caplog.clear()
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        loader.record_stream(side)
+        assert same(loop(gpu, loader, use_side), expected)
+    assert "record_stream" not in caplog.text
+
+
+def test_batches_that_outlive_the_loader_stay_pinned_until_they_are_read(fake: Any, gpu: FakeCuda) -> None:
+    seen: list[Any] = []
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        batch = next(iter(loader))
+        expected = [field.clone() for field in batch]
+    assert gpu.registered
+    for field in batch:
+        gpu.copy_by_program(field, seen)
+    del batch, field
+    registration.end_registrations()
+    assert not gpu.registered
+    assert same([seen], [expected])
+
+
+def test_nothing_is_pinned_before_cuda_is_in_use(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts: list[Any] = [None]
+    monkeypatch.setattr(runtime, "find_host", lambda _: hosts[0])
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        batches = iter(loader)
+        next(batches)
+        hosts[0] = FakeCuda()
+        images, labels = next(batches)
+        assert hosts[0].registrations == 1
+        assert all(hosts[0].reads(field.data_ptr(), field.nbytes) for field in (images, labels))
+
+
+def test_a_refused_registration_is_one_warning_and_a_pinned_copy(
+    fake: Any, gpu: FakeCuda, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = expected_of(fake)
+    gpu.refuse = "out of locked memory"
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        assert same(loop(gpu, loader), expected)
+    assert caplog.text.count("out of locked memory") == 1
+    assert not gpu.pageable
+
+
+def test_a_dead_slot_is_in_use_while_a_graph_is_captured(gpu: FakeCuda) -> None:
+    slots = PinnedSlots(2, 4096, pinned.Pinning())
+    slots.lease_array(0, Field("image", "uint8", (4,), 0), 1)
+    gpu.submit(gpu.main, lambda: None)  # work that may read it
+    gpu.capturing = True
+    assert slots.find_free_slot(set()) == 1
+    gpu.capturing = False
+    assert slots.find_free_slot({1}) is None
+    assert slots.await_slot()
+    assert slots.find_free_slot({1}) == 0
+    slots.close()
+
+
+def test_record_stream_is_of_pinned_memory(fake: Any) -> None:
+    with fake.loader() as loader, pytest.raises(Error, match="for pin_memory=True"):
+        loader.record_stream(None)
