@@ -26,7 +26,8 @@ torchvision = pytest.importorskip("torchvision")
 datasets = pytest.importorskip("torchvision.datasets")
 v1 = pytest.importorskip("torchvision.transforms")
 v2 = pytest.importorskip("torchvision.transforms.v2")
-from torch.utils.data import Subset  # noqa: E402
+from torch.utils.data import ConcatDataset, Subset  # noqa: E402
+from torch.utils.data._utils import collate  # noqa: E402
 from torchvision.datasets import folder as module  # noqa: E402
 
 
@@ -46,6 +47,7 @@ def wrapped(function: Any) -> Any:
     return functools.wraps(function)(lambda *args, **kwargs: function(*args, **kwargs))
 
 
+FUNCTIONS = collate.default_collate_fn_map
 READERS: list[tuple[Any, str, Any, str]] = [
     (module, "pil_loader", black, r"folder\.pil_loader"),
     (module, "pil_loader", wrapped(module.pil_loader), r"folder\.pil_loader"),
@@ -84,6 +86,90 @@ def test_what_reads_an_image_folder_and_was_replaced_is_named(
     for source in (folder, Subset(folder, [0])):
         with pytest.raises(TypeError, match=f"{said}.* was replaced"):
             Loader(source, CenterCrop(8), batch_size=2)
+
+
+SUBSETS: list[tuple[Any, str, Any, str]] = [
+    (Subset, "__getitem__", lambda self, at: (black(""), 7), r"Subset\.__getitem__"),
+    (Subset, "__getitems__", wrapped(Subset.__getitems__), r"Subset\.__getitems__"),
+    (Subset, "__len__", lambda self: 1, r"Subset\.__len__"),
+    (Subset, "__getitem__", mock.MagicMock(), r"Subset\.__getitem__"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "other", "said"), SUBSETS)
+def test_what_reads_a_subset_and_was_replaced_is_named(
+    real: str, root: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, other: Any, said: str
+) -> None:
+    folder = datasets.ImageFolder(root)
+    table = feedwater.Table(folder.samples)
+    loader = Loader(Subset(folder, [1, 2]), CenterCrop(8), batch_size=2)
+    monkeypatch.setattr(owner, name, other)
+    for source in (folder, table):
+        for subset in (
+            Subset(source, [1, 2]),
+            Subset(Subset(source, [1, 2]), [0]),
+            ConcatDataset([Subset(folder, [0])]),
+        ):
+            with pytest.raises(TypeError, match=f"{said} was replaced"):
+                Loader(subset, CenterCrop(8), batch_size=2)
+    with pytest.raises(TypeError, match=f"{said} was replaced"):
+        next(iter(loader))
+
+
+def test_what_one_subset_reads_by_is_named(real: str, root: Path) -> None:
+    subset = Subset(datasets.ImageFolder(root), [1, 2])
+    loader = Loader(subset, CenterCrop(8), batch_size=2)
+    subset.__getitems__ = lambda places: [(black(""), 7) for _ in places]
+    for attempt in (lambda: Loader(subset, CenterCrop(8), batch_size=2), lambda: next(iter(loader))):
+        with pytest.raises(TypeError, match="__getitems__ of this Subset was replaced"):
+            attempt()
+    subset.__getitems__ = None  # a DataLoader asks for samples one by one then
+    assert next(iter(loader))[1].tolist() == [0, 0]
+
+
+def test_what_reads_data_sets_in_a_row_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = datasets.ImageFolder(root)
+    row = ConcatDataset([Subset(folder, [0, 1]), Subset(folder, [2])])
+    for name in ("__getitem__", "__len__"):
+        with monkeypatch.context() as patch:
+            patch.setattr(ConcatDataset, name, lambda *told: 1)
+            with pytest.raises(TypeError, match=rf"ConcatDataset\.{name} was replaced"):
+                Loader(row, CenterCrop(8), batch_size=2)
+    row.__getitems__ = lambda places: [(black(""), 7) for _ in places]
+    with pytest.raises(TypeError, match="__getitems__ of this ConcatDataset was replaced"):
+        Loader(row, CenterCrop(8), batch_size=2)
+    del row.__getitems__
+    row.datasets.append(Subset(folder, [3]))
+    with pytest.raises(feedwater.DataError, match=r"end at samples \[2, 3, 4\], and its cumulative_sizes are \[2, 3\]"):
+        Loader(row, CenterCrop(8), batch_size=2)
+
+
+COLLATE: list[tuple[str, Any, str]] = [
+    ("default_collate", wrapped(collate.default_collate), r"collate\.default_collate"),
+    ("collate", lambda *told, **options: None, r"collate\.collate"),
+    ("default_collate_fn_map", {**FUNCTIONS, torch.Tensor: wrapped(len)}, r"default_collate_fn_map\[Tensor\]"),
+    ("default_collate_fn_map", {**FUNCTIONS, int: functools.partial(print)}, r"default_collate_fn_map\[int\]"),
+]
+
+
+@pytest.mark.parametrize(("name", "other", "said"), COLLATE)
+def test_what_makes_batches_and_was_replaced_is_named(
+    real: str, root: Path, monkeypatch: pytest.MonkeyPatch, name: str, other: Any, said: str
+) -> None:
+    folder = datasets.ImageFolder(root)
+    loader = Loader(folder, CenterCrop(8), batch_size=2)
+    monkeypatch.setattr(collate, name, other)
+    for attempt in (lambda: Loader(Subset(folder, [0]), CenterCrop(8), batch_size=2), lambda: next(iter(loader))):
+        with pytest.raises(TypeError, match=f"{said} was replaced, which makes batches"):
+            attempt()
+
+
+def test_how_batches_are_made_of_a_programs_own_types_is_its_own_affair(root: Path) -> None:
+    class Graph: ...
+
+    folder = datasets.ImageFolder(root)
+    with mock.patch.dict(collate.default_collate_fn_map, {Graph: lambda *told, **options: None}):
+        Loader(folder, CenterCrop(8), batch_size=2)
 
 
 def test_what_reads_by_registries_of_pillow_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from .._torchvision.genuine import is_own
 from ..errors import DataError
 from . import image_folder
 from .subset import indices_of
+from .wrappers import check_sizes, check_wrapper
 
 __all__ = ["Rows", "is_file_list", "read_rows"]
 
@@ -68,7 +69,10 @@ def read_rows(source: Any) -> Rows:
             raise DataError(f"the Subset's indices reach beyond the {len(whole.paths)} samples of its data set")
         return replace(whole, paths=[whole.paths[at] for at in chosen], labels=[whole.labels[at] for at in chosen])
     if _home_of(source) == CONCATENATION:
-        return _concatenate([read_rows(part) for part in source.datasets])
+        check_wrapper(source)
+        parts = [read_rows(part) for part in source.datasets]
+        check_sizes(source, [len(part.paths) for part in parts])
+        return _concatenate(parts)
     if image_folder.is_image_folder(source):
         image_folder.check_folder(source)
         image_folder.check_labels(source)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .._batch.relabel import mapping_of
+from .._torchvision.collate import replaced_collate
 from .._torchvision.genuine import is_own, replaced_reader
 from ..errors import DataError
 
@@ -89,6 +90,11 @@ def _is_of_types(name: str) -> bool:
 def check_reader(folder: Any) -> None:
     """Raises TypeError if something on the way from a file to its picture was replaced by the program."""
     replaced = replaced_reader(folder)
+    if replaced is None and (collate := replaced_collate()) is not None:
+        raise TypeError(
+            f"{collate} was replaced, which makes batches for a DataLoader: {OTHERWISE}, or put it back before the "
+            "Loader is made"
+        )
     if replaced is not None:
         raise TypeError(f"{replaced} was replaced, which is on the way from a file to a picture: {OTHERWISE}")
 

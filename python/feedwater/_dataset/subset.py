@@ -9,12 +9,17 @@ import numpy as np
 from .._order.pull import PLACES
 from .._order.steps import Indices
 from ..errors import DataError
+from .wrappers import check_wrapper
 
 __all__ = ["indices_of"]
 
 
 def indices_of(subset: Any) -> Indices:
-    """A copy of what a Subset chooses. Raises TypeError for what numpy would make numbers of, DataError for none."""
+    """A copy of what a Subset chooses.
+
+    Raises TypeError for what numpy would make numbers of and for a Subset that reads otherwise, DataError for none.
+    """
+    check_wrapper(subset)
     indices = np.asarray(subset.indices).reshape(-1)
     if not indices.size:
         raise DataError("the Subset's indices are empty: it chooses no sample")
