@@ -18,6 +18,8 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
 	o.Questions = &dataset.Questions{}
 	o.Within = roots.Deadline() * 5 / 4 // who waits for a server is given up first, so that the root is sick
+	root := roots.Of(dataset.FolderOf(folder))
+	o.Turn = root.Turn()
 	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o
@@ -28,7 +30,7 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 		return dataset.Open(ctx, folder, o)
 	}
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
-	s, err := storage.DoOnce(ctx, roots.Of(dataset.FolderOf(folder)), "list", scan, shut, o.Questions.Again)
+	s, err := storage.DoOnce(ctx, root, "list", scan, shut, o.Questions.Again)
 	if hung, ok := err.(*storage.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
 		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
 	}

@@ -18,10 +18,11 @@ import (
 
 // hanging is storage of which some folders hang.
 type hanging struct {
-	mu      sync.Mutex
-	hung    map[string]chan struct{} // closed when a folder answers again
-	waiting int
-	most    int
+	mu        sync.Mutex
+	hung      map[string]chan struct{} // closed when a folder answers again
+	remounted bool                     // what is opened in a later turn answers
+	waiting   int
+	most      int
 }
 
 func (h *hanging) hang(folder string) (release func()) {
@@ -40,9 +41,12 @@ func (h *hanging) hang(folder string) (release func()) {
 	})
 }
 
-func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
+func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) {
 	h.mu.Lock()
 	c := h.hung[s.Path()]
+	if turn > 0 && h.remounted {
+		c = nil
+	}
 	if c != nil {
 		h.waiting++
 		h.most = max(h.most, h.waiting)
@@ -54,7 +58,7 @@ func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, i int, buf []by
 		h.waiting--
 		h.mu.Unlock()
 	}
-	return s.Read(ctx, i, buf)
+	return s.ReadIn(ctx, turn, i, buf)
 }
 
 // resolved is a folder of pictures, as snapshots name it.
@@ -173,6 +177,41 @@ func TestReadDeadline(t *testing.T) {
 	})
 }
 
+// A file system that is unmounted and mounted anew answers, while what was open of the one before hangs for ever.
+func TestStorageIsMountedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hung, _, roots, h, _ := hungPipeline(t, storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond, Places: 2})
+		changes := make(chan storage.State, 2)
+		roots.OnChange(func(s storage.State) { changes <- s })
+		if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, new(*storage.HungError)) {
+			t.Fatalf("%v", r.Err)
+		}
+		if s := <-changes; !s.Sick {
+			t.Fatalf("%+v", s)
+		}
+		for range 10 { // as many reads hang as there are places
+			<-begin(t, hung, batch.Name{Position: 16, Count: 16})
+			time.Sleep(time.Second) // its probes are stuck too
+		}
+		h.mu.Lock()
+		h.remounted = true
+		h.mu.Unlock()
+		select {
+		case s := <-changes:
+			if s.Sick {
+				t.Fatalf("%+v", s)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the root is sick although its storage answers")
+		}
+		for epoch := range uint32(3) {
+			if _, r := fetch(t, hung, batch.Name{Epoch: epoch, Count: 16}); r.Err != nil {
+				t.Error("it answers again: ", r.Err)
+			}
+		}
+	})
+}
+
 // A want that is given up while its storage hangs ends, although no deadline is near.
 func TestCancelWhileStorageHangs(t *testing.T) {
 	hung, _, roots, h, _ := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: 2})
@@ -190,6 +229,41 @@ func TestCancelWhileStorageHangs(t *testing.T) {
 	if s := stateOf(roots, hung); s.Sick {
 		t.Error("a root is sick of which nobody knows whether it answers")
 	}
+}
+
+// Trainers give wants up long before a read is: a root whose places all hang is sick all the same when the deadline is over.
+func TestReadsThatNobodyWantsMakeTheirRootSick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hung, _, roots, h, release := hungPipeline(t, storage.Options{Places: 2})
+		for position := range uint64(3) {
+			done := make(chan Result, 1)
+			_, size := hung.Layout(16)
+			w := &Want{Name: batch.Name{Position: position, Count: 16}, Request: batch.Request{Dst: make([]byte, size)}, Done: func(r Result) { done <- r }}
+			if err := hung.Submit(w); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			w.Cancel()
+			if r := <-done; !errors.Is(r.Err, ErrCancelled) {
+				t.Error(r.Err)
+			}
+		}
+		h.mu.Lock()
+		most := h.most
+		h.mu.Unlock()
+		if most > 2 || stateOf(roots, hung).Sick {
+			t.Errorf("%d reads at once in 2 places, %+v", most, stateOf(roots, hung))
+		}
+		time.Sleep(40 * time.Second)
+		if s := stateOf(roots, hung); !s.Sick || s.Timeouts != 2 {
+			t.Errorf("%+v", s)
+		}
+		release()
+		time.Sleep(10 * time.Second)
+		if _, r := fetch(t, hung, batch.Name{Count: 16}); r.Err != nil || stateOf(roots, hung).Sick {
+			t.Errorf("it answers again: %v, %+v", r.Err, stateOf(roots, hung))
+		}
+	})
 }
 
 // A pipeline whose storage hangs can be closed: wants end, and Close returns.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -73,6 +74,7 @@ type indexes struct {
 type namedStore struct {
 	fingerprint string
 	samples     int
+	turn        uint64 // of the storage, that it is opened in
 	ready       chan struct{}
 	*imageindex.Cache
 }
@@ -120,17 +122,75 @@ func (x *indexes) storeOf(fingerprint string, samples int) *imageindex.Cache {
 	}
 }
 
+// findAnew looks for the index of a file with nothing of the store that is open. The error is none of what it finds.
+func (x *indexes) findAnew(data *dataset.Snapshot, i int, file []byte) error {
+	s, err := x.index.openCache(data.Fingerprint(), data.Len(), x.revisions)
+	if err != nil {
+		return err
+	}
+	_, _ = s.Find(i, file, nil) // that it returns is what is asked
+	s.Abandon()
+	return nil
+}
+
+// jobIndex is the store of a job's data set, in one turn of its storage; nil: none is kept.
+type jobIndex struct {
+	turn  uint64
+	store *imageindex.Cache
+}
+
+// indexOf is what a job begins with.
+func (x *indexes) indexOf(s *dataset.Snapshot) *jobIndex {
+	if x.index == nil {
+		return nil
+	}
+	turn := x.root.Turn()
+	return &jobIndex{turn, x.storeOf(s.Fingerprint(), s.Len())}
+}
+
+// indexNow is the store of a job's data set; nil: none is kept. When its storage has come back after it did not answer the store is opened anew, by
+// one of those who ask; meanwhile the others go on without.
+func (j *Job) indexNow() *imageindex.Cache {
+	now := j.index.Load()
+	if now == nil || now.turn == j.p.indexes.root.Turn() {
+		return now.cache()
+	}
+	opening := &jobIndex{turn: j.p.indexes.root.Turn()}
+	if !j.index.CompareAndSwap(now, opening) {
+		return nil
+	}
+	anew := j.p.indexes.indexOf(j.snapshot)
+	j.index.CompareAndSwap(opening, anew)
+	return anew.store
+}
+
+func (i *jobIndex) cache() *imageindex.Cache {
+	if i == nil {
+		return nil
+	}
+	return i.store
+}
+
 // findStore returns the store of a data set, which may be about to be opened. Nobody waits for a disk here.
 func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
+	turn := x.root.Turn()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if i := slices.IndexFunc(x.stores, func(s *namedStore) bool { return s.fingerprint == fingerprint }); i >= 0 {
 		s := x.stores[i]
-		x.stores = append(slices.Delete(x.stores, i, i+1), s)
-		return s
+		x.stores = slices.Delete(x.stores, i, i+1)
+		if s.turn == turn {
+			x.stores = append(x.stores, s)
+			return s
+		}
+		x.running.Go(func() { // what it has open may hang for ever
+			if <-s.ready; s.Cache != nil {
+				s.Abandon()
+			}
+		})
 	}
 	x.makeRoom(imageindex.HeldBytes(samples))
-	s := &namedStore{fingerprint: fingerprint, samples: samples, ready: make(chan struct{})}
+	s := &namedStore{fingerprint: fingerprint, samples: samples, turn: turn, ready: make(chan struct{})}
 	x.stores = append(x.stores, s)
 	x.running.Go(func() { x.openStore(s) })
 	return s
@@ -213,7 +273,7 @@ type indexing struct {
 // useIndex readies the codec for the file that a worker has read: with its index, or to make one.
 func (d *decoder) useIndex(j *Job, k *worker) {
 	d.wanted = k.making
-	if j.index == nil {
+	if k.store == nil {
 		return
 	}
 	interval := 0
@@ -223,11 +283,11 @@ func (d *decoder) useIndex(j *Job, k *worker) {
 	d.codec.UseIndex(k.found, interval)
 }
 
-// keepIndex keeps the index that was made while a sample was decoded.
-func (d *decoder) keepIndex(j *Job, sample uint64, file []byte) {
+// keepIndex keeps the index that was made while a sample was decoded, in the store that was asked for it before.
+func (d *decoder) keepIndex(store *imageindex.Cache, sample uint64, file []byte) {
 	x := &d.indexing
 	if x.wanted {
 		x.made = d.codec.AppendIndex(x.made[:0])
-		j.index.Put(int(sample), file, x.made)
+		store.Put(int(sample), file, x.made)
 	}
 }

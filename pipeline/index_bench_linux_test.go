@@ -119,8 +119,8 @@ func (n *indexBench) epoch(b *testing.B, j *Job, epoch uint32) {
 	d := n.decoder
 	for i, file := range n.files {
 		k := &worker{file: file}
-		if j.index != nil {
-			k.found, k.making = j.index.Find(i, file, nil)
+		if k.store = j.indexNow(); k.store != nil {
+			k.found, k.making = k.store.Find(i, file, nil)
 		}
 		all, _, err := d.beginSample(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, k)
 		if err == nil {
@@ -129,7 +129,7 @@ func (n *indexBench) epoch(b *testing.B, j *Job, epoch uint32) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		d.keepIndex(j, uint64(i), file)
+		d.keepIndex(k.store, uint64(i), file)
 	}
 }
 

@@ -97,10 +97,11 @@ func (m *indexMaker) closeStore(ctx context.Context) error {
 // readPicture reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the
 // context's.
 func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte, error) {
-	read := func(func()) ([]byte, error) { return m.snapshot.Read(ctx, i, buf) }
+	turn := m.root.Turn()
+	read := func(func()) ([]byte, error) { return m.snapshot.ReadIn(ctx, turn, i, buf) }
 	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
 		return func() error {
-			_, err := m.snapshot.Read(context.WithoutCancel(ctx), i, nil)
+			_, err := m.snapshot.ReadIn(context.WithoutCancel(ctx), turn+1, i, nil)
 			return err
 		}
 	})

@@ -45,7 +45,7 @@ func indexCount(t *testing.T, j *Job) (n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if index, _ := j.index.Find(i, file, nil); len(index) > 0 {
+		if index, _ := j.indexNow().Find(i, file, nil); len(index) > 0 {
 			n++
 		}
 	}
@@ -346,4 +346,44 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
 		t.Errorf("%+v, %v", n, err)
 	}
+}
+
+// When the storage of indexes comes back the files are opened anew: what was open may hang for ever.
+func TestIndexIsOpenedAnewWhenItsStorageComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, cache := indexFolder(t), t.TempDir()
+		roots := storage.New(storage.Options{})
+		defer roots.Close()
+		back := make(chan struct{})
+		roots.OnChange(func(s storage.State) {
+			if !s.Sick {
+				close(back)
+			}
+		})
+		p, err := Open(Options{Workers: 2, Index: &Index{Dir: cache}, Storage: roots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		j := prepare(t, p, dir, skipPlan)
+		epochs(t, j)
+		before, count := j.indexNow(), indexCount(t, j)
+		if before == nil || before != j.indexNow() || count == 0 {
+			t.Fatalf("%d indexes; the store is another one each time: %v", count, before != j.indexNow())
+		}
+		p.indexes.shutStore(p.indexes.stores[0]) // writes what was gathered
+		never := make(chan struct{})
+		defer close(never)
+		_, err = storage.DoOnce(t.Context(), p.indexes.root, "hang", func(func()) (int, error) { <-never; return 0, nil }, nil, nil)
+		if !errors.As(err, new(*storage.HungError)) {
+			t.Fatal(err)
+		}
+		<-back
+		if after := j.indexNow(); after == nil || after == before || j.indexNow() != after {
+			t.Error("the store of before is still in use, or another one each time")
+		}
+		if n := indexCount(t, j); n != count {
+			t.Errorf("%d indexes, were %d", n, count)
+		}
+	})
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
@@ -26,8 +26,8 @@ type Job struct {
 	fields     []batch.Field
 	pictures   []picture // none where the plan asks for no images
 	values     []valueField
-	masks      *masks            // nil: none
-	index      *imageindex.Cache // nil: none is kept
+	masks      *masks                   // nil: none
+	index      atomic.Pointer[jobIndex] // see indexNow
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
 	oversize   *RevisionError            // for pictures beyond the limits; nil: none
@@ -64,7 +64,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		j.ahead = s.Ahead()
 	}
 	if len(j.pictures) > 0 {
-		j.index = p.indexes.storeOf(s.Fingerprint(), s.Len())
+		j.index.Store(p.indexes.indexOf(s))
 	}
 	j.setFields()
 	return j, nil

@@ -53,7 +53,7 @@ type Options struct {
 	// Default 256 MiB; negative: none are.
 	ReadAhead int64
 
-	read func(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) // tests let storage hang here
+	read func(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) // tests let storage hang here
 }
 
 func (o *Options) setDefaults() error {
@@ -67,8 +67,8 @@ func (o *Options) setDefaults() error {
 		o.ReadAhead = 256 << 20
 	}
 	if o.read == nil {
-		o.read = func(ctx context.Context, s *dataset.Snapshot, i int, buf []byte) ([]byte, error) {
-			return s.Read(ctx, i, buf)
+		o.read = func(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) {
+			return s.ReadIn(ctx, turn, i, buf)
 		}
 	}
 	if o.Kernels == "" {

@@ -29,8 +29,11 @@ func (k *worker) callStorage(r *storage.Root, op string, key []byte, f func() er
 	return err
 }
 
-// leavePlaces gives the places back that the sample at hand was read in.
+// leavePlaces gives the places back that the sample at hand was read in, unless it was given up: GaveUp has done so.
 func (k *worker) leavePlaces() {
+	if k.gone {
+		return
+	}
 	for _, r := range k.places {
 		r.Leave()
 	}
@@ -52,6 +55,9 @@ func (k *worker) GaveUp(e *storage.HungError) {
 		w.failWith(k.at, &ReadError{Index: w.assembly.sampleAt(k.at).Index, Key: e.Key, Cause: e})
 	}
 	w.finishSamples(1)
+	for _, r := range k.places {
+		r.Leave()
+	}
 	k.p.removeWorker()
 }
 
@@ -102,12 +108,11 @@ func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error
 // findIndex looks for the index of the sample's file. Where its storage does not answer the sample is made without.
 func (k *worker) findIndex(j *Job, ref batch.Ref) error {
 	k.making, k.found = false, k.found[:0]
-	if j.index == nil {
+	if k.store, k.index = j.indexNow(), int(ref.Index); k.store == nil {
 		return nil
 	}
-	k.store, k.index = j.index, int(ref.Index)
 	err := k.callStorage(j.p.indexes.root, "look for the index", nil, func() error {
-		k.found, k.making = j.index.Find(k.index, k.file, k.found)
+		k.found, k.making = k.store.Find(k.index, k.file, k.found)
 		return nil
 	})
 	if errors.Is(err, errGone) {
@@ -126,30 +131,28 @@ func (k *worker) enterPlaces(j *Job) {
 
 // readFile reads the file of a sample of a snapshot over buf.
 func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
-	k.snapshot, k.store, k.index = s, nil, i
+	k.snapshot, k.store, k.index, k.root = s, nil, i, root
 	data := buf
 	err := k.callStorage(root, "read", key, func() (err error) {
 		if ahead := k.p.ahead.claim(k.want, k.at, s, i); ahead != nil {
 			data, err = k.p.ahead.take(k.want, ahead, buf)
 			return err
 		}
-		data, err = k.p.options.read(k.p.context, s, i, buf)
+		data, err = k.p.options.read(k.p.context, s, root.Turn(), i, buf)
 		return err
 	})
 	return data, err
 }
 
-// Again implements storage.Owner: it reads the same file once more, or looks for its index.
+// Again implements storage.Owner: it reads the same file once more, or looks for its index. It uses nothing that is open.
 func (k *worker) Again() func() error {
-	s, i, read, ctx := k.snapshot, k.index, k.p.options.read, k.p.context
-	if store, file := k.store, k.file; store != nil {
-		return func() error {
-			_, _ = store.Find(i, file, nil) // that it returns is what is asked
-			return nil
-		}
+	if k.store != nil {
+		x, data, i, file := &k.p.indexes, k.want.job.snapshot, k.index, k.file
+		return func() error { return x.findAnew(data, i, file) }
 	}
+	s, i, read, ctx, next := k.snapshot, k.index, k.p.options.read, k.p.context, k.root.Turn()+1
 	return func() error {
-		_, err := read(ctx, s, i, nil)
+		_, err := read(ctx, s, next, i, nil)
 		return err
 	}
 }

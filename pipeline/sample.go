@@ -169,7 +169,7 @@ func (d *decoder) makePictures(k *worker, ref batch.Ref, mask *maskFile) error {
 			return err
 		}
 	}
-	d.keepIndex(w.job, ref.Index, k.file)
+	d.keepIndex(k.store, ref.Index, k.file)
 	return nil
 }
 

@@ -20,7 +20,8 @@ type worker struct {
 
 	// What is read, or was last: the file of a sample of a snapshot, or what a store has of one.
 	snapshot *dataset.Snapshot
-	store    *imageindex.Cache
+	root     *storage.Root
+	store    *imageindex.Cache // nil: none is kept
 	index    int
 
 	found  []byte // index of the file

@@ -95,7 +95,14 @@ func (e engine) Same(earlier, later snapshots.Data) bool {
 	if !ok || !also {
 		return false
 	}
-	same, err := storage.Do(context.Background(), e.Storage().Of(b.Path()), "look at the folder", func(func()) (bool, error) { return a.Same(b), nil }, nil)
+	root := e.Storage().Of(b.Path())
+	if a.Turn() != b.Turn() {
+		return false // what the earlier one has open may hang for ever
+	}
+	ask := func(func()) (bool, error) { return a.Same(b), nil }
+	same, err := storage.DoOnce(context.Background(), root, "look at the folder", ask, nil, func() func() error {
+		return func() error { return dataset.Look(context.Background(), b.Path()) }
+	})
 	return same && err == nil
 }
 

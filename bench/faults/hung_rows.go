@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +24,8 @@ func hungFaults() []fault {
 		row("hung: listings of another root", "FUSE", hungRoot(true), hangRoot("readdir")),
 		row("hung: reads that cannot be killed", "FUSE; the process stays, without its port", hungRoot(false), hangRoot("read")),
 		row("hung: reads of half of another root", "FUSE; the other half answers, and the root is sick once, not over and over", hungRoot(true), hangHalf).and(isSickOnce),
+		row("hung: a root that is mounted anew", "FUSE; umount -l while reads hang, and another file system in its place: the job on it goes on", hungRoot(true),
+			hangRoot("read")).and(goesOnMountedAnew),
 		row("hung: the folder of lists", "FUSE; the node is started with --cache-dir on it", hungLists, nothingMore),
 		row("hung: the index's folder", "FUSE; listing, reading, writing and fsync of it", hungIndex, nothingMore),
 	}
@@ -52,6 +55,43 @@ func isSickOnce(_ context.Context, r *run) error {
 		return fmt.Errorf("sick: %v, and %v reads were given up", n.metric(sick), n.metric(over))
 	}
 	return nil
+}
+
+// mountedAnew is how long a root may stay sick when it was mounted anew.
+const mountedAnew = 15 * time.Second
+
+// goesOnMountedAnew repairs the node's other root as file servers are: what hangs is unmounted lazily, and another file system is mounted there.
+// The root has to be well soon, and the job on it to go on, although what was open hangs for ever.
+func goesOnMountedAnew(ctx context.Context, r *run) error {
+	const sick = `feedwater_node_root_sick{root="hung"}`
+	n, f, t := r.fleet.nodes[0], r.fleet.filer, r.fleet.beside[0]
+	if n.metric(sick) != 1 {
+		return fmt.Errorf("the root is not sick")
+	}
+	if err := syscall.Unmount(f.folder, syscall.MNT_DETACH); err != nil {
+		return err
+	}
+	if err := syscall.Mount(r.fleet.data, f.folder, "", syscall.MS_BIND, ""); err != nil {
+		return err
+	}
+	before, _ := t.said()
+	began := time.Now()
+	for {
+		lines, err := t.said()
+		if err != nil {
+			return err
+		}
+		if n.metric(sick) == 0 && len(lines) >= len(before)+20 {
+			r.matrix.say(fmt.Sprintf("the job on it went on %.1f s after it was mounted anew", time.Since(began).Seconds()))
+			return nil
+		}
+		if time.Since(began) > mountedAnew {
+			return fmt.Errorf("%s after it was mounted anew: sick %v, %d more batches", mountedAnew, n.metric(sick), len(lines)-len(before))
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 const (

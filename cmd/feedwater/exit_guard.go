@@ -112,7 +112,11 @@ func hangError(roots []storage.State) error {
 	var calls []string
 	for _, r := range roots {
 		if r.Calls > 0 {
-			calls = append(calls, fmt.Sprintf("%d on %s (%s), for up to %s", r.Calls, r.Name, r.Folder, r.Oldest.Round(time.Second)))
+			call := fmt.Sprintf("%d on %s (%s)", r.Calls, r.Name, r.Folder)
+			if r.Oldest > 0 { // else they hang with what was mounted there before
+				call += fmt.Sprintf(", for up to %s", r.Oldest.Round(time.Second))
+			}
+			calls = append(calls, call)
 		}
 	}
 	if len(calls) == 0 {

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
@@ -46,6 +47,8 @@ type Options struct {
 	// Alive, if set, is called by any goroutine of Open whenever the file system has answered, so that a scan that takes long is told from one
 	// that stands still.
 	Alive func()
+	// Turn is the one that the folder is opened in, see Snapshot.ReadIn.
+	Turn uint64
 	// CallFolder, if set, makes all calls on CacheDir, so that one that hangs keeps no data set from being opened: it is then as good as none.
 	CallFolder CallFolder
 	// Questions, if set, are those that the file system has not answered: of one Open at a time.
@@ -146,6 +149,8 @@ type Snapshot struct {
 	unpacking   sharedTurns
 	forget      sync.Once
 	questions   *Questions
+	turn        atomic.Uint64               // that source was opened in
+	reopen      func() (store.Store, error) // opens path
 
 	mu       sync.RWMutex // held for reading while manifest or source are in use, for writing by Close
 	source   *source
@@ -189,6 +194,9 @@ func (s *Snapshot) openSource(path string, o *Options) error {
 	if named, ok := files.(interface{ Identity() string }); ok {
 		s.place = named.Identity()
 	}
+	s.turn.Store(o.Turn)
+	beneath := Options{Beneath: o.Beneath}
+	s.reopen = func() (store.Store, error) { return openStore(s.path, &beneath) }
 	return nil
 }
 

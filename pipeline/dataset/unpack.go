@@ -79,7 +79,8 @@ func (s *Snapshot) unpackInto(ctx context.Context, from *source, r *request, p [
 	if s.blocks.Read(key, p) {
 		return nil
 	}
-	defer s.unpacking.take(string(r.object.Name) + "/" + r.part)()
+	// Who reads through another store does not wait for a read of this one, which may hang for ever.
+	defer s.unpacking.take(fmt.Sprintf("%p/%s/%s", from, r.object.Name, r.part))()
 	if s.blocks.Read(key, p) { // somebody else has unpacked it
 		return nil
 	}

@@ -41,9 +41,9 @@ type Owner interface {
 	// Unwanted reports whether nobody waits for a stuck call any more, which is then given up before its deadline. It must not block.
 	Unwanted() bool
 	// GaveUp tells that the deadline of the call is over; nil: it was unwanted. From now on its goroutine owns nothing but what the call itself
-	// uses: when the call comes back, End says so.
+	// uses: when the call comes back, End says so. Places that it was made in are left here: the call keeps one by itself.
 	GaveUp(*HungError)
-	// Again is asked, before GaveUp and while the goroutine is still in the call, for the same call once more, with memory of its own, to see
+	// Again is asked, while the goroutine is still in the call, for the same call once more, with memory of its own, to see
 	// whether the root answers what hung. What it returns is called while the first call may still be stuck. Nil: the root's folder is looked
 	// into instead. It must not block, nor call what is here.
 	Again() func() error
@@ -69,6 +69,9 @@ type Call struct {
 	state atomic.Int32
 	// Guarded by roots.mu.
 	stuck, replaced, counted bool
+	unwanted                 bool // it was given up since nobody waits for it; the root may be well
+	lost                     bool // it was given up and keeps a place of its root
+	writtenOff               bool // it was given up, and its root has come back without it
 }
 
 // Begin notes that a call begins. On a sick root the error is a *HungError, and there is nothing to End. key is copied.
@@ -104,19 +107,50 @@ func (c *Call) End(err error) (kept, replaced bool) {
 	kept = c.state.CompareAndSwap(running, idle)
 	delete(rs.calls, c)
 	replaced = c.replaced
-	if replaced {
-		rs.replaced--
+	lost := c.lost
+	c.leave()
+	if c.writtenOff {
+		rs.writtenOff--
 	}
-	if c.counted {
-		<-r.others
-	}
-	c.stuck, c.replaced, c.counted = false, false, false
+	c.stuck, c.replaced, c.unwanted, c.writtenOff = false, false, false, false
 	back := !kept && err == nil && r.answer(c) // well, after it was given up
 	rs.mu.Unlock()
 	if back {
 		rs.tell(r)
 	}
+	if back || lost {
+		rs.free()
+	}
 	return kept, replaced
+}
+
+// leave gives back what the call keeps of its root and of all roots. roots.mu is held.
+func (c *Call) leave() {
+	if c.replaced && !c.writtenOff {
+		c.root.roots.replaced--
+	}
+	if c.counted {
+		<-c.root.others
+	}
+	if c.lost {
+		c.root.lost.Add(-1)
+	}
+	c.counted, c.lost = false, false
+}
+
+// maxWrittenOff is how many calls that may never come back keep no place of their root, nor anything else but a thread.
+const maxWrittenOff = 1024
+
+// writeOff has the calls that were given up keep nothing of a root that has come back without them: they hang with what was unmounted, as a rule.
+// roots.mu is held.
+func (r *Root) writeOff() {
+	for c := range r.roots.calls {
+		if c.root == r && c.state.Load() == givenUp && !c.writtenOff && r.roots.writtenOff < maxWrittenOff {
+			c.leave()
+			c.writtenOff = true
+			r.roots.writtenOff++
+		}
+	}
 }
 
 // refusal is the error of a sick root.
@@ -135,7 +169,7 @@ func (r *Root) refusal() *HungError {
 
 // Full reports whether a root has no place for another read now. A sick one has: reads fail there at once.
 func (r *Root) Full() bool {
-	return r.places.Load() >= int64(r.roots.options.Places) && !r.sick.Load()
+	return r.places.Load()+r.lost.Load() >= int64(r.roots.options.Places) && !r.sick.Load()
 }
 
 // Enter takes a place for a read, beyond Options.Places too: who has to keep to these asks Full before, under a lock of his.
@@ -143,7 +177,7 @@ func (r *Root) Enter() { r.places.Add(1) }
 
 // Leave gives a place back.
 func (r *Root) Leave() {
-	if r.places.Add(-1) == int64(r.roots.options.Places)-1 {
+	if r.places.Add(-1)+r.lost.Load() == int64(r.roots.options.Places)-1 {
 		r.roots.free()
 	}
 }

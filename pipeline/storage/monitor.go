@@ -98,11 +98,26 @@ func (rs *Roots) examine(c *Call, now int64, found *findings) {
 		found.replaced = append(found.replaced, c)
 	}
 	switch {
+	case c.state.Load() == givenUp && c.unwanted && age > deadline:
+		h := rs.giveUp(c, age)
+		c.unwanted, h.late = false, true
+		found.over = append(found.over, h)
 	case c.state.Load() != running:
 	case (age > deadline || c.stuck && c.counted && c.root.sick.Load()) && c.state.CompareAndSwap(running, givenUp):
+		c.lose()
 		found.over = append(found.over, rs.giveUp(c, age))
 	case c.stuck && c.Owner != nil && c.Owner.Unwanted() && c.state.CompareAndSwap(running, givenUp):
+		c.lose()
+		c.unwanted = true
 		found.unwanted = append(found.unwanted, c)
+	}
+}
+
+// lose has a call that is given up keep a place of its root by itself: it is no other call of Do. roots.mu is held.
+func (c *Call) lose() {
+	if c.Owner != nil && !c.counted {
+		c.lost = true
+		c.root.lost.Add(1)
 	}
 }
 
@@ -132,7 +147,7 @@ func (rs *Roots) giveUp(c *Call, after time.Duration) *hungCall {
 
 // tellGivenUp tells the owner of a call, and then those who want to know of roots.
 func (rs *Roots) tellGivenUp(h *hungCall) {
-	if h.call.Owner != nil {
+	if h.call.Owner != nil && !h.late {
 		h.call.Owner.GaveUp(h.err)
 	}
 	if h.first {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// maxProbes is how many probes of a root are in flight at once: one, while it comes back.
-const maxProbes = 4
+// manyProbes is how many probes of a root are in flight from where on each further one comes after twice the time: each keeps a thread for as long as
+// the kernel does not give it back.
+const manyProbes = 4
 
 // hungCall is a call that was given up. It stands for a part of its root that does not answer, until it comes back or is answered when it is
 // repeated.
@@ -19,6 +20,7 @@ type hungCall struct {
 	err   *HungError
 	again func() error // it, once more; nil: it cannot be repeated
 	first bool         // the root was well before
+	late  bool         // its owner was told before, that it was unwanted
 }
 
 // suffer makes a root sick of a call. It reports whether the root was well. roots.mu is held.
@@ -48,8 +50,18 @@ func (r *Root) answer(c *Call) bool {
 	}
 	r.last = r.hung[i].err
 	r.hung = slices.Delete(r.hung, i, i+1)
-	return len(r.hung) == 0 && r.sick.CompareAndSwap(true, false)
+	if len(r.hung) > 0 || !r.sick.CompareAndSwap(true, false) {
+		return false
+	}
+	r.roots.turns++
+	r.turn.Store(r.roots.turns)
+	r.writeOff()
+	return true
 }
+
+// Turn is another one, and a greater one, whenever the root has come back after it did not answer. What was opened on it in an earlier turn may hang
+// for ever: when a file system is unmounted and mounted anew, as file servers are repaired, what is open stays with the one that is gone.
+func (r *Root) Turn() uint64 { return r.turn.Load() }
 
 // probeSick begins a probe of each sick root that has none under way, and reports whether a root is sick. mu is held.
 func (rs *Roots) probeSick() (sick bool) {
@@ -64,24 +76,51 @@ func (rs *Roots) probeSick() (sick bool) {
 
 // probeIfDue begins a probe of a root if it is sick and the last one was long ago, and reports whether it is sick. mu is held.
 func (rs *Roots) probeIfDue(r *Root) (sick bool) {
-	if !r.sick.Load() {
-		return false
+	if !r.sick.Load() || rs.closed {
+		return r.sick.Load()
 	}
-	wait := rs.options.ProbeEvery
-	if r.probing > 0 { // it is stuck too
-		wait = rs.options.Deadline
+	now := rs.now()
+	if time.Duration(now-r.looked) > rs.options.ProbeEvery && !r.looking {
+		r.looked, r.looking = now, true
+		go r.lookAtMounts(append([]string{r.folder}, r.also...))
 	}
-	if r.probing < maxProbes && !rs.closed && time.Duration(rs.now()-r.probed) > wait {
+	if time.Duration(now-r.probed) > r.probeWait() {
 		r.probing++
-		r.probed = rs.now()
-		go r.probe(slices.Clone(r.hung)) // its end may never come
+		r.probed = now
+		go r.probe(slices.Clone(r.hung), r.remounted) // its end may never come
 	}
 	return true
 }
 
+// probeWait is how long after the latest probe began or ended another one begins. Those in flight are stuck too. roots.mu is held.
+func (r *Root) probeWait() time.Duration {
+	o := &r.roots.options
+	switch {
+	case r.probing == 0:
+		return o.ProbeEvery
+	case r.probing < manyProbes:
+		return o.Deadline
+	}
+	return o.Deadline << min(r.probing-manyProbes+1, 16)
+}
+
+// lookAtMounts looks whether something was mounted or unmounted where the root lies. Then probes that are stuck are stuck with what lay there
+// before, and count no more.
+func (r *Root) lookAtMounts(folders []string) {
+	mounts := mountsOf(r.roots.mountTable, folders)
+	r.roots.mu.Lock()
+	defer r.roots.mu.Unlock()
+	r.looking = false
+	if mounts != r.mounts && r.mounts != "" {
+		r.remounted++
+		r.probing = 0
+	}
+	r.mounts = mounts
+}
+
 // probe looks into the root's folder and repeats what hung, one after the other. The root is well again when all of that was answered: well, or
-// within the deadline, whatever the answer.
-func (r *Root) probe(hung []*hungCall) {
+// within the deadline, whatever the answer. It counts as long as nothing is mounted anew.
+func (r *Root) probe(hung []*hungCall, remounted int) {
 	rs := r.roots
 	well := rs.answers(func() error { return lookInto(r.folder) })
 	back := false
@@ -93,11 +132,14 @@ func (r *Root) probe(hung []*hungCall) {
 		}
 	}
 	rs.mu.Lock()
-	r.probing--
-	r.probed = rs.now()
+	if r.remounted == remounted {
+		r.probing--
+		r.probed = rs.now()
+	}
 	rs.mu.Unlock()
 	if back {
 		rs.tell(r)
+		rs.free()
 	}
 }
 

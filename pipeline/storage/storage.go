@@ -58,11 +58,15 @@ type Roots struct {
 	suspended atomic.Int64  // nanoseconds since then in which this process did not run
 	quit      chan struct{} // closed by Close
 
+	mountTable string // a file
+
 	mu         sync.Mutex
 	named      []*Root
 	unnamed    map[string]*Root // by folder
 	calls      map[*Call]struct{}
 	replaced   int
+	turns      uint64 // how often a root has come back
+	writtenOff int    // calls, see writeOff
 	monitoring bool
 	hurried    bool // calls in flight are given up soon
 	closed     bool
@@ -74,7 +78,9 @@ type Roots struct {
 
 // New returns Roots without a root.
 func New(o Options) *Roots {
-	return &Roots{options: o.withDefaults(), began: time.Now(), quit: make(chan struct{}), unnamed: map[string]*Root{}, calls: map[*Call]struct{}{}}
+	return &Roots{
+		options: o.withDefaults(), began: time.Now(), quit: make(chan struct{}), mountTable: mountTable, unnamed: map[string]*Root{}, calls: map[*Call]struct{}{},
+	}
 }
 
 // Deadline is how long a call may take.
@@ -87,20 +93,30 @@ type Root struct {
 	folder string
 	also   []string      // guarded by roots.mu
 	places atomic.Int64  // reads that have a place
+	lost   atomic.Int64  // calls that were given up, and have one
 	others chan struct{} // has an element for each call of Do in flight
 	sick   atomic.Bool
+	turn   atomic.Uint64
 
 	// Guarded by roots.mu.
 	since    time.Time
 	timeouts uint64
 	hung     []*hungCall // what the root has not answered since it is sick, in the order in which it was given up
 	last     *HungError  // that was answered last
-	probing  int         // probes in flight
+	probing  int         // probes in flight, of what is mounted now
 	probed   int64       // when one began or ended
+
+	mounts    string // where it lies, see mountsOf
+	remounted int    // how often these changed
+	looked    int64  // when a look at them began
+	looking   bool   // one is under way
 }
 
+// newRoot returns a root that is well. rs.mu is held.
 func newRoot(rs *Roots, name, folder string) *Root {
-	return &Root{roots: rs, name: name, folder: folder, others: make(chan struct{}, maxCalls)}
+	r := &Root{roots: rs, name: name, folder: folder, others: make(chan struct{}, maxCalls)}
+	r.turn.Store(rs.turns)
+	return r
 }
 
 // Name of the root: the one it was added by, else its folder.
@@ -198,7 +214,7 @@ func cutURL(folder string) (name, options string, found bool) {
 
 // rests reports whether nothing is known of a root that must be kept. roots.mu is held.
 func (r *Root) rests() bool {
-	return r.places.Load() == 0 && len(r.others) == 0 && !r.sick.Load() && r.probing == 0
+	return r.places.Load() == 0 && r.lost.Load() == 0 && len(r.others) == 0 && !r.sick.Load() && r.probing == 0
 }
 
 // OnChange has tell called, one call at a time, when a root turns sick and when it is back. It must not block.
@@ -241,7 +257,8 @@ type State struct {
 	Sick  bool
 	Since time.Time
 	Cause *HungError
-	// Calls are in flight, Stuck of which have taken longer than Options.Patience; Oldest is how long the oldest has.
+	// Calls are in flight, Stuck of which have taken longer than Options.Patience; Oldest is how long the oldest has, of those that the root did not
+	// come back without.
 	Calls, Stuck int
 	Oldest       time.Duration
 	// Timeouts are the calls that were given up since the start.
@@ -260,7 +277,7 @@ func (rs *Roots) States() []State {
 		if at[c.root] == nil {
 			at[c.root] = c.root.state()
 		}
-		at[c.root].count(rs.now()-c.began.Load(), rs.options.Patience)
+		at[c.root].count(c, rs.options.Patience)
 	}
 	for _, r := range rs.unnamed {
 		if at[r] == nil && r.sick.Load() {
@@ -281,8 +298,8 @@ func (r *Root) Delay() (oldest time.Duration) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for c := range rs.calls {
-		if c.root == r {
-			oldest = max(oldest, time.Duration(rs.now()-c.began.Load()))
+		if c.root == r && !c.writtenOff {
+			oldest = max(oldest, c.age())
 		}
 	}
 	return oldest
@@ -293,13 +310,19 @@ func (r *Root) state() *State {
 	return &State{Name: r.name, Folder: r.folder, Sick: r.sick.Load(), Since: r.since, Cause: r.cause(), Timeouts: r.timeouts}
 }
 
-func (s *State) count(age int64, patience time.Duration) {
+// count counts a call. roots.mu is held.
+func (s *State) count(c *Call, patience time.Duration) {
+	age := c.age()
 	s.Calls++
-	s.Oldest = max(s.Oldest, time.Duration(age))
-	if time.Duration(age) > patience {
+	if age > patience {
 		s.Stuck++
 	}
+	if !c.writtenOff {
+		s.Oldest = max(s.Oldest, age)
+	}
 }
+
+func (c *Call) age() time.Duration { return time.Duration(c.root.roots.now() - c.began.Load()) }
 
 // now is nanoseconds since the beginning in which this process ran: see count.
 func (rs *Roots) now() int64 { return int64(time.Since(rs.began)) - rs.suspended.Load() }
