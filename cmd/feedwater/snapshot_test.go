@@ -40,11 +40,11 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%q in the folder of lists", left)
 	}
 	for says, args := range map[string][]string{
-		"takes one place, not 0":                 {},
-		"no such file or directory":              {dir + "/missing"},
-		`class folders have no field "txt"`:      {dir, "--fields", "txt"},
-		"only buckets are written":               {dir, "-o", "https://host/x"},
-		"label=\"cls\" is for lists, tables and": {dir, "--label", "cls"},
+		"takes one place, not 0":               {},
+		"no such file or directory":            {dir + "/missing"},
+		`class folders have no field "txt"`:    {dir, "--fields", "txt"},
+		"only buckets are written":             {dir, "-o", "https://host/x"},
+		"label=\"cls\" is for lists, tables, ": {dir, "--label", "cls"},
 	} {
 		if code, _, errs := call(append([]string{"snapshot"}, args...)...); code == exitOK || !strings.Contains(errs, says) {
 			t.Errorf("%q: code %d: %s, want %q", args, code, errs, says)
