@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
 import operator
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeVar, overload
 
-from ._agent.replay import Last, Sample, Totals, check_index, replay_samples
+from ._agent.replay import Last, Sample, Totals
 from ._arguments.unknown import refuse_unknown
+from ._attributes import DataLoaderAttributes
 from ._batch.copies import copy_of
 from ._config import Config
 from ._dataset.change_guard import ChangeGuard
-from ._engine import Engine, Ready
+from ._engine import Engine
 from ._explain import explain_plan
-from ._frameworks.accelerate import refuse_attribute
 from ._meter.pace import Stats
-from ._order.cursor import Cursor, Position
+from ._order.cursor import Cursor
 from ._order.steps import Tail
-from ._pass import EpochShim, Pass, Sized
+from ._pass import Pass
 from ._preview import Preview, draw_preview
+from ._progress import Progress
+from ._replays import Replays
 from ._state import State
 from .errors import Error
 
@@ -42,7 +41,7 @@ __all__ = ["Loader"]
 B = TypeVar("B")
 
 
-class Loader(Generic[B]):
+class Loader(DataLoaderAttributes, Generic[B]):
     """Batches of decoded and augmented pictures, in a fixed order, from this machine or from nodes.
 
     Iterate it like a PyTorch DataLoader, once per epoch; the epoch number advances by itself. Every sample comes once
@@ -225,17 +224,13 @@ class Loader(Generic[B]):
         self._config = Config.from_arguments(source, transform, given)
         self._dataset = None if isinstance(source, (str, os.PathLike)) else source
         """Not pickled: a copy of the Loader has only its length."""
-        self._made_of: ChangeGuard | None = ChangeGuard(source, transform, self._config.pictures)
-        self._begin_anew()
+        self._begin_anew(ChangeGuard(source, transform, self._config.pictures))
 
-    def _begin_anew(self) -> None:
+    def _begin_anew(self, made_of: ChangeGuard | None) -> None:
         self._cursor = Cursor()
         self._engine = Engine(self._config, self._cursor)
-        self._peeked: Ready | None = None
-        self._passes = 0
-        self._begun = False
-        """Whether the latest pass has begun: an error or a Ctrl-C may have come in between."""
-        self._user: dict[str, int] = {}
+        self._progress = Progress(self._engine, self._cursor, made_of)
+        self._replays = Replays(self._config, self._engine, self._cursor)
 
     # -- iteration ----------------------------------------------------------------------------------------------------
 
@@ -258,15 +253,7 @@ class Loader(Generic[B]):
         A running pass is not ended by it: it may go on, and the next iter() has that epoch, however the pass ends.
         While it goes on, peek() and state_dict() are about it, and a state does not tell of the epoch to come.
         """
-        try:
-            whole = -1 if isinstance(epoch, bool) else operator.index(epoch)
-        except TypeError:
-            whole = -1
-        if not 0 <= whole < 1 << 32:
-            raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
-        self._cursor.set_epoch(whole)
-        self._engine.rank_check.note_epoch(whole)
-        self._engine.sampler_epoch.note_epoch()
+        self._progress.set_epoch(epoch)
 
     def skip(self, steps: SupportsIndex) -> None:
         """The next pass begins at that step of its epoch: the first ones are left out, and nothing is made for them.
@@ -283,74 +270,10 @@ class Loader(Generic[B]):
             raise ValueError(f"skip({steps!r}): needs a whole number of steps")
         self._cursor.skip_steps(count)
 
-    def _read_sampler_epoch(self) -> None:
-        """What the program told its sampler is told to us."""
-        wish = self._engine.sampler_epoch.take_wish()
-        if wish is not None:
-            self.set_epoch(wish)
-
     def peek(self) -> B | None:
         """A copy of the batch that next will return, without consuming it; None at the end of an epoch."""
-        self._claim_thread()
-        try:
-            if not self._begun or self._cursor.pending:
-                self._begin_pass()
-            self._peeked = self._next_ready()
-            return None if self._peeked is None else copy_of(self._peeked.batch)
-        finally:
-            self._user.clear()
-
-    def _begin_pass(self) -> int:
-        """A pass begins, and any other ends. Its number."""
-        self._begun = False
-        self._read_sampler_epoch()
-        self._cursor.begin_pass()
-        self._passes += 1
-        self._engine.pace.end_pass()
-        self._engine.start_pass()
-        if self._cursor.skipped is not None:
-            self._cursor.begin_at(self._engine.find_start(self._cursor.at.place[0], self._cursor.skipped))
-        if self._peeked is not None and self._peeked.step.key != self._cursor.at.place:
-            self._peeked = None
-        if self._made_of is not None:
-            self._made_of.check_unchanged()
-        self._engine.rank_check.begin_pass(self._cursor.at.place)
-        self._begun = True
-        return self._passes
-
-    def _next_ready(self) -> Ready | None:
-        """The batch that comes next; None at the epoch's end. After an error of ours the next pass goes on here."""
-        try:
-            return self._peeked or self._engine.next_batch()
-        except Error:
-            self._cursor.note_failure()
-            raise
-
-    def _next_batch(self) -> Any:
-        """The next batch. The store into the cursor is the last thing that happens; all before it may be repeated."""
-        engine = self._engine
-        if engine.rank_check.due and self._cursor.at.returned:
-            engine.compare_ranks()
-        entered = engine.pace.enter_next()
-        ready = self._next_ready()
-        if ready is None:
-            self._cursor.finish_pass()
-            engine.sampler_epoch.expect_epoch(self._cursor.place[0])
-            raise StopIteration
-        engine.pace.leave_next(entered)
-        step, batch = ready.step, ready.batch
-        engine.pulse.note_step(step)
-        if engine.feed.traced:
-            engine.feed.note_returned(step.key, engine.pace.last_wait_s)
-        at = Position(step.after, True, ready.last, ready.totals, step)
-        self._peeked, self._cursor.at = None, at
-        return batch
-
-    def _claim_thread(self) -> None:
-        """One thread at a time."""
-        me = threading.get_ident()
-        if self._user.setdefault("thread", me) != me:
-            raise Error("another thread is in next of this Loader: give each thread a Loader of its own")
+        ready = self._progress.peek_batch()
+        return None if ready is None else copy_of(ready.batch)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -382,15 +305,14 @@ class Loader(Generic[B]):
         self._engine.load_state(loaded, strict)
         self._cursor.load_place(loaded.epoch, loaded.consumed)
         self._engine.sampler_epoch.note_epoch()
-        self._peeked = None
+        self._progress.drop_peeked()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"config": self._config, "state": self.state_dict(), "told": self._engine.sampler_epoch.known}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         self._config, self._dataset = pickled["config"], None
-        self._made_of = None
-        self._begin_anew()
+        self._begin_anew(None)
         state = pickled["state"]
         if state["epoch"] or state["consumed"] or state.get("sampler"):
             self.load_state_dict(state)
@@ -413,20 +335,13 @@ class Loader(Generic[B]):
         probes (see probes) teach nothing and may be left out or not. With several ranks each must call it, as often as
         the others: what they learn is gathered by torch.distributed. Call it before the next batch is asked for.
         """
-        if self._peeked is not None:
+        if self._progress.has_peeked:
             raise Error("feedback() after peek(): the next batch is named already. Call it before")
-        self._engine.learn_outcomes(indices, values, self._repeat_at)
+        self._engine.learn_outcomes(indices, values, self._replays.repeat_at)
 
     def probes(self) -> npt.NDArray[np.bool_]:
         """Which rows of the batch just returned are CTAugment's probes, that feedback is wanted of."""
-        last, learning = self.last, self._engine.learning
-        if last is None or learning is None:
-            raise Error("probes() is about the last batch of a Loader whose transform has CTAugment")
-        import numpy as np
-
-        repeats = np.array([self._repeat_at(last.place(row)) for row in range(len(last.indices))])
-        found = learning.policy.find_probes(last.epoch, last.indices, repeats)
-        return found & (last.indices >= 0)
+        return self._replays.find_probes()
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -492,127 +407,11 @@ class Loader(Generic[B]):
         the order of all ranks, and must be passed for what a sampler draws in other epochs than the one it is at. With
         CTAugment, which draws by what was learnt by then, only samples of the last batch are known.
         """
-        index, epoch = check_index("index", index, self._engine.open_plan().samples), self._resolve_epoch(epoch)
-        repeat = self._resolve_repeat(index, epoch) if repeat is None else check_index("repeat", repeat, 1 << 32)
-        if self.last is not None and (epoch != self.last.epoch or index not in self.last.indices):
-            self._check_untaught()
-        params = {"epoch": epoch, "indices": [index], "repeats": [repeat], **self._policy_params()}
-        sample = replay_samples(self._engine.feed.session, params)[0]
-        if self._config.python is None or sample.error is not None:
-            return sample
-        return dataclasses.replace(sample, result=self._engine.run_python_again(index, epoch, repeat))
+        return self._replays.replay_sample(index, epoch, repeat)
 
     def replay_batch(self, position: int, epoch: int | None = None) -> list[Sample]:
         """The samples of this rank's batch that begins at position (loader.last.position), as replay gives them."""
-        last = self.last
-        epoch, begins = self._resolve_epoch(epoch), None
-        if last is not None and (last.position, last.epoch) == (position, epoch):
-            held = [(row, int(index)) for row, index in enumerate(last.indices) if index >= 0]
-            repeats = [self._repeat_at(last.place(row)) for row, _ in held]
-            params: dict[str, Any] = {"epoch": epoch, "indices": [i for _, i in held], "repeats": repeats}
-        else:
-            position = check_index("position", position, self._engine.count_positions())
-            if self._config.listed:
-                raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
-            params = {"epoch": epoch, "position": position, "count": self._engine.batch_size_at(position)}
-            begins = epoch, position
-        return replay_samples(self._engine.feed.session, params | self._policy_params(begins))
-
-    def _check_untaught(self) -> None:
-        learning = self._engine.learning
-        if learning is not None and learning.policy.was_taught():
-            raise Error(
-                "replay: CTAugment draws by what was learnt until then, and which batch had this sample is not known: "
-                "use replay_batch(position, epoch) of that one, or take a sample of the last batch"
-            )
-
-    def _policy_params(self, begins: tuple[int, int] | None = None) -> dict[str, Any]:
-        """What CTAugment draws by, as the agent takes it: in the last batch, or in that which begins there."""
-        policy = self._engine.policy_at(begins)
-        return {} if policy is None else {"policy": base64.b64encode(policy.encoded).decode()}
-
-    def _resolve_epoch(self, epoch: int | None) -> int:
-        if epoch is not None:
-            return check_index("epoch", epoch, 1 << 32)
-        return self.last.epoch if self.last else self._cursor.place[0]
-
-    def _resolve_repeat(self, index: int, epoch: int) -> int:
-        """That of the sample in the last batch, else of its first appearance in the epoch; Error if it is not known."""
-        last = self.last
-        rows = [row for row, held in enumerate(last.indices) if held == index] if last and last.epoch == epoch else []
-        if last and rows:
-            return self._repeat_at(last.place(rows[0]))
-        place = self._engine.find_position(index, epoch) if self._config.listed else 0
-        if place is None:
-            raise Error(
-                f"replay: index={index} is not among the samples that epoch {epoch} is known to have, and its draws go "
-                "by its place among them: pass repeat=, that place in the order of all ranks, which was "
-                "loader.last.place(row) when it was in a batch"
-            )
-        return self._repeat_at(place)
-
-    def _repeat_at(self, position: int) -> int:
-        """The repeat of the sample at a position of the epoch."""
-        if self._config.listed:
-            return position & 0xFFFFFFFF
-        return position // self._engine.open_plan().samples
-
-    # -- what frameworks look for -------------------------------------------------------------------------------------
-
-    @property
-    def dataset(self) -> Any:
-        """The object that was passed as source; for a path something with a length, the samples of the data set."""
-        return Sized(self) if self._dataset is None else self._dataset
-
-    @property
-    def sampler(self) -> Any:
-        """The one that was passed; else something with this rank's samples as its length, and set_epoch.
-
-        Lightning and others call that in place of ours.
-        """
-        passed = getattr(self._config.batch_sampler, "sampler", self._config.sampler)
-        return EpochShim(self) if passed is None else passed
-
-    @property
-    def batch_sampler(self) -> Any:
-        """The one that was passed; else None, for batches are not made here."""
-        return self._config.batch_sampler
-
-    @property
-    def batch_size(self) -> int | None:
-        """Samples per batch and rank; None with a batch_sampler."""
-        return self._config.batch_size
-
-    @batch_size.setter
-    def batch_size(self, value: int | None) -> None:
-        raise AttributeError(
-            f"a Loader keeps its batch_size: go on with another by new = Loader(…, batch_size={value}); "
-            "new.load_state_dict(old.state_dict())"
-        )
-
-    @property
-    def drop_last(self) -> bool:
-        """Whether the samples left over at the end of an epoch are dropped."""
-        return self._config.tail == "drop"
-
-    @property
-    def num_workers(self) -> Literal[0]:
-        """0: there are no worker processes of Python."""
-        return 0
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        """Not a data set."""
-        raise TypeError(
-            "a Loader gives whole batches and only in order: write `for batch in loader`. For code that insists on a "
-            "DataLoader pass DataLoader(feedwater.RemoteDataset(loader), batch_size=None); loader.replay(index) gives "
-            "one sample"
-        )
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            refuse_attribute(name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._replays.replay_batch(position, epoch)
 
     def __repr__(self) -> str:
         return f"Loader({self._config})"

@@ -39,27 +39,27 @@ class Pass(Iterator[B]):
         self._loop: LoopEnd | None = None
 
     def __next__(self) -> B:
-        loader = self._loader
-        loader._claim_thread()
+        loader, progress = self._loader, self._loader._progress
+        progress.claim_thread()
         try:
             if self._ended:
                 raise StopIteration
-            if loader._passes != self._number or loader._cursor.moved:
+            if progress.passes != self._number or progress.cursor.moved:  # must_begin, without a call
                 self._begin_pass()
             if self._untold:
                 self._loop, self._untold = join_loops(loader), False
             profiler = find_profiler()
             if profiler is None:
-                batch: B = loader._next_batch()
+                batch: B = progress.next_batch()
             else:
                 with profiler.record_function(PROFILER_LABEL):
-                    batch = loader._next_batch()
+                    batch = progress.next_batch()
         except BaseException as error:
             self._ended = self._ended or isinstance(error, StopIteration)
             self._leave_loops()
-            loader._user.clear()
+            progress.user.clear()
             raise
-        del loader._user["thread"]  # no call: a Ctrl-C between here and the loop would lose the batch
+        del progress.user["thread"]  # no call: a Ctrl-C between here and the loop would lose the batch
         return batch
 
     def _leave_loops(self) -> None:
@@ -75,10 +75,10 @@ class Pass(Iterator[B]):
         return None, {**known, "_loop": None, "_untold": self._tells}
 
     def _begin_pass(self) -> None:
-        loader = self._loader
-        if NOT_BEGUN != self._number != loader._passes:
+        progress = self._loader._progress
+        if self._number != NOT_BEGUN and not progress.is_latest(self._number):
             raise Error("this iterator was left behind by a newer iter() of the same Loader: use that one, or peek()")
-        self._number = loader._begin_pass()
+        self._number = progress.begin_pass()
 
 
 class Sized:

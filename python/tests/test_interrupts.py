@@ -91,7 +91,7 @@ def test_an_interrupt_anywhere_in_next_loses_nothing(fake: Any) -> None:
         "_top_up",
         "lease_array",
         "prepare_batch",
-        "_next_batch",
+        "next_batch",
     }
     for name in sorted(functions):  # calls differ in how many places they have: how much waits to be received is chance
         for nth in range(1, 12):

@@ -47,10 +47,9 @@ class LoopEnd:
         if loader._config.on_error != "skip" or engine.learning is not None or not engine.cursor.at.returned:
             return engine.at_end()
         try:
-            loader._peeked = loader._next_ready()
+            return loader._progress.peek_ready() is None
         except Error:  # the next batch raises it
             return False
-        return loader._peeked is None
 
     @property
     def remainder(self) -> int:

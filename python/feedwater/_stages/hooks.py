@@ -123,7 +123,7 @@ class Hooks:
     def _pass_place(self, iterator: Any) -> tuple[Loop, bool]:
         """Our loader's loop, and whether a pass begins."""
         loader = iterator._loader
-        return self._loop_of(loader), loader._passes != iterator._number or loader._cursor.moved
+        return self._loop_of(loader), loader._progress.must_begin(iterator._number)
 
     def _iterator_place(self, iterator: Any) -> tuple[Loop, bool]:
         return self._loop_of(iterator), iterator._num_yielded == 0

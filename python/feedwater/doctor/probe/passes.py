@@ -20,7 +20,7 @@ def patch(module: Any) -> None:
             session = sessions.get_session()
             loader = self._loader
             loop = session.loop_of(loader, describe_loader)
-            if loader._passes != self._number and not self._ended:
+            if not loader._progress.is_latest(self._number) and not self._ended:
                 loop.begin_pass(perf_counter_ns())
         except Exception as error:
             settings.note_error(f"feedwater: {error!r}")
