@@ -273,6 +273,7 @@ class Engine:
 
         if self._transfer is None:
             self._transfer = Transfer(runtime.find_runtime(sys.modules["torch"], device))
+            self._transfer.landed = self.pace.note_landing
         if self.python is None:
             return DeviceBuilder(self._transfer, self.feed, *look)
         return MovedBuilder(self._transfer, self._make_host_builder(look))
@@ -386,6 +387,8 @@ class Engine:
                 continue
             if self.config.relabel is not None:
                 rows.labels = self.config.relabel.change_labels(rows.labels, rows.valid)
+            if self._transfer is not None:
+                self.pace.note_arrival()
             torch, transform = self._builder.torch, self.config.batch_transform
             if transform is None and (torch is None or not torch.is_inference_mode_enabled()):  # as below, fewer calls
                 batch = self._builder.build_batch(rows, self._read_keys)

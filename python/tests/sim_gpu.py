@@ -67,6 +67,10 @@ class SimGpu:
             self.launch(seconds)
             self.synchronize()
 
+    def await_copy(self, done_at: float) -> None:
+        """The stream goes on when a copy on another stream is done; the host does not wait."""
+        self.free_at = max(self.clock.now, self.free_at, done_at)
+
     # -- feedwater._meter.gpu_events.Gpu ------------------------------------------------------------------------------
 
     def record_mark(self) -> SimMark:

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from sim_gpu import SimClock, SimGpu
 
+import feedwater._device.runtime
 import feedwater._meter.gpu_events
 import feedwater._meter.pace
+import feedwater._meter.pulse
 from feedwater._meter.gpu_events import Cuda, find_gpu
 from feedwater._meter.idle import Meter
 from feedwater._meter.pace import Pace
@@ -258,6 +260,78 @@ def test_the_hosts_work_before_the_first_launch_is_what_it_is_low_by(monkeypatch
 
     loop, truth = play(late_launches, monkeypatch)
     assert (truth - loop.pace.meter.idle_s) / loop.steps == pytest.approx(2 * MS, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("late", "copy", "idle", "transfer"), [(7, 3, 7, 3), (0, 3, 0, 3), (7, 0, 7, 0), (0, -15, 0, 0)]
+)
+def test_the_wait_for_a_copy_is_transfer_and_no_idle(
+    monkeypatch: pytest.MonkeyPatch, late: float, copy: float, idle: float, transfer: float
+) -> None:
+    """A batch comes so late to a GPU that has run dry, and its copy ends so long after it came."""
+    loop, turns = Loop(False, monkeypatch), []
+    for _ in range(200):
+        entered = loop.pace.enter_next()
+        loop.clock.spend(late * MS)
+        loop.pace.note_arrival()
+        loop.gpu.await_copy(loop.clock.now + copy * MS)
+        loop.pace.note_landing()
+        loop.pace.leave_next(entered)
+        turns.append(loop.pace.turn)
+        loop.gpu.kernels(20 * MS)
+        loop.gpu.synchronize()
+    loop.finish()
+    figures = loop.pace.meter.stats_fields()
+    assert figures["idle_s"] == pytest.approx(200 * idle * MS)
+    assert figures["transfer_s"] == pytest.approx(200 * transfer * MS)
+    assert all(turn is None or turn.transfer_s == pytest.approx(transfer * MS) for turn in turns)
+
+
+def test_a_copy_beside_the_step_is_no_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host is ahead, and copies end while the GPU is busy."""
+    loop = Loop(False, monkeypatch)
+    for _ in range(200):
+        entered = loop.pace.enter_next()
+        loop.pace.note_arrival()
+        loop.gpu.await_copy(loop.clock.now + 3 * MS)
+        loop.pace.note_landing()
+        loop.pace.leave_next(entered)
+        loop.gpu.kernels(20 * MS)
+    loop.finish()
+    assert loop.pace.meter.stats_fields()["transfer_s"] == pytest.approx(3 * MS), "the first one's"
+
+
+def test_transfer_is_unknown_where_the_program_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    turn(loop)
+    assert loop.pace.meter.stats_fields()["transfer_s"] is None
+    assert loop.pace.meter.stats_fields()["idle_s"] is not None
+
+
+def test_a_loader_on_a_gpu_tells_transfer_apart(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from fake_cuda import FakeCuda
+
+    clock = SimClock()
+    gpu, cuda = SimGpu(clock), FakeCuda()
+    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
+    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
+    monkeypatch.setattr(feedwater._device.runtime, "find_runtime", lambda *_: cuda)
+    monkeypatch.setattr(feedwater._meter.pace, "perf_counter", clock)
+    monkeypatch.setattr(feedwater._meter.pulse, "perf_counter", clock)
+    wait = cuda.await_event
+    monkeypatch.setattr(cuda, "await_event", lambda event: gpu.await_copy(clock.now + 0.5) or wait(event))
+    with fake.loader(device="cuda") as loader:
+        take = loader._engine.feed.take_batch
+        monkeypatch.setattr(loader._engine.feed, "take_batch", lambda *a: clock.spend(1.0) or take(*a))
+        for _ in loader:
+            gpu.launch(4.0)
+            gpu.synchronize()
+        stats = loader.stats()
+        assert (stats.idle_s, stats.transfer_s) == (10.0, 5.0)
+        told = [step for line in fake.log("pulse") for step in line["pulse"]]
+    assert told
+    assert all(step[3:] == [1.0, 0.5] for step in told)
 
 
 def test_events_are_read_only_when_the_gpu_has_come_to_them(monkeypatch: pytest.MonkeyPatch) -> None:

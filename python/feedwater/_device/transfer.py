@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .registration import end_registrations
@@ -57,6 +57,8 @@ class Transfer:
         self._under_way: deque[Upload] = deque()
         """In the order of our stream."""
         self._warned = False
+        self.landed: Callable[[], None] = _do_nothing
+        """Told when the current stream has been made to wait for a batch, and has got no further work."""
 
     def start_upload(self, sources: Mapping[str, Any], held: Any) -> Upload:
         """Begins to copy tensors of the host. held is let go of when the GPU has read them, however long that takes.
@@ -75,6 +77,7 @@ class Transfer:
         runtime = self.runtime
         assert upload.event is not None
         runtime.await_event(upload.event)
+        self.landed()
         stream = runtime.current_stream()
         if stream != upload.stream:
             for tensor in upload.tensors.values():
@@ -134,3 +137,7 @@ class Transfer:
         """close for finalisers: calls no CUDA; another Loader's next does it."""
         _ABANDONED.extend(self._under_way)
         self._under_way = deque()
+
+
+def _do_nothing() -> None:
+    """Nobody wants to know."""

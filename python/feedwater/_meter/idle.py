@@ -22,9 +22,10 @@ LOOK_EVERY = 1024
 
 
 class Reader(Protocol):
-    """Wants to know of a turn how long the GPU stood still for data."""
+    """Wants to know of a turn how long the GPU stood still for data, and then for the copy of the batch."""
 
     idle_s: float | None
+    transfer_s: float | None
 
 
 class Turn(NamedTuple):
@@ -32,6 +33,8 @@ class Turn(NamedTuple):
 
     before: Mark
     after: Mark
+    landed: Mark | None
+    """When the batch is on the GPU, for the loop's stream; None where the program copies."""
     wait_s: float
     step_s: float
     reader: Reader | None
@@ -48,17 +51,22 @@ class Meter:
     of the last kernel of a loop that is slower at submitting than the GPU at working. High by the resolution of events,
     about a microsecond.
 
+    Where batches are copied by us, a third mark stands behind the stream's wait for the copy: from the second to it the
+    stream stood still for the copy, and for what the host did until it submitted that. This is no idle.
+
     unknown says why there is no reading, and never goes away once work was seen where the marks do not tell of it.
     """
 
     def __init__(self, find: Callable[[], Gpu | None] | None = None) -> None:
-        self.idle_s = self.step_s = 0.0
+        self.idle_s = self.step_s = self.transfer_s = 0.0
+        self._transfers = 0
         self.last_idle_s: float | None = None
         self.unknown = "nothing was measured yet"
         self._find = find or gpu_events.find_gpu
         self._gpu: Gpu | None = None
         self._before: Mark | None = None
         self._after: Mark | None = None
+        self._landed: Mark | None = None
         self._pending: deque[Turn] = deque()
         self._place: tuple[int, int] | None = None
         self._readings, self._look_at = 0, 1
@@ -85,6 +93,11 @@ class Meter:
         if self._before is not None and self._after is None:
             self._after = self._record_mark()
 
+    def note_landing(self) -> None:
+        """The loop's stream waits for the batch's copy to it, and what follows is other work."""
+        if self._after is not None and self._landed is None:
+            self._landed = self._record_mark()
+
     def leave_next(self, wait_s: float, step_s: float, reader: Reader | None = None) -> None:
         """next returns, after that much blocked time in a turn that took so long.
 
@@ -93,10 +106,10 @@ class Meter:
         if self._before is not None:
             self.note_arrival()
         if self._before is not None and self._after is not None:
-            self._pending.append(Turn(self._before, self._after, wait_s, step_s, reader))
-            self._before = self._after = None
+            self._pending.append(Turn(self._before, self._after, self._landed, wait_s, step_s, reader))
+            self._before = self._after = self._landed = None
         elif reader is not None:
-            reader.idle_s = UNKNOWN
+            reader.idle_s = reader.transfer_s = UNKNOWN
         if self._pending:
             self.read_marks()
 
@@ -107,15 +120,15 @@ class Meter:
 
     def end_pass(self) -> None:
         """next returned nothing: its marks mean nothing."""
-        for mark in (self._before, self._after):
+        for mark in (self._before, self._after, self._landed):
             if mark is not None and self._gpu is not None:
                 self._gpu.free_mark(mark)
-        self._before = self._after = None
+        self._before = self._after = self._landed = None
 
     def read_marks(self) -> None:
         """Takes in the turns that the GPU has come to."""
         try:
-            while not self._off and self._pending and self._pending[0].after.done():
+            while not self._off and self._pending and (self._pending[0].landed or self._pending[0].after).done():
                 self._add_turn(self._pending.popleft())
         except (RuntimeError, NotImplementedError) as error:
             self._give_up(f"the GPU's events cannot be read: {error}")
@@ -125,21 +138,28 @@ class Meter:
         idle_s = None if self.unknown else self.idle_s
         step_s = 0.0 if self.unknown else self.step_s
         last_s = self.last_idle_s
-        return {"idle_s": idle_s, "idle_step_s": step_s, "last_idle_s": last_s, "idle_unknown": self.unknown}
+        transfer_s = None if self.unknown or not self._transfers else self.transfer_s
+        known = {"idle_s": idle_s, "idle_step_s": step_s, "last_idle_s": last_s, "transfer_s": transfer_s}
+        return {**known, "idle_unknown": self.unknown}
 
     def _add_turn(self, turn: Turn) -> None:
         gpu = self._gpu
         assert gpu is not None
         if not turn.before.place == turn.after.place == (self._place or turn.after.place):
             if turn.reader is not None:
-                turn.reader.idle_s = UNKNOWN
+                turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
             self._give_up("the loop uses several streams or GPUs")
             return
         self._place = turn.after.place
         self.last_idle_s = max(0.0, min(turn.before.until(turn.after), turn.wait_s))
         self.idle_s += self.last_idle_s
+        transfer_s = UNKNOWN if turn.landed is None else max(0.0, turn.after.until(turn.landed))
+        if turn.landed is not None:
+            self.transfer_s += transfer_s
+            self._transfers += 1
+            gpu.free_mark(turn.landed)
         if turn.reader is not None:
-            turn.reader.idle_s = self.last_idle_s
+            turn.reader.idle_s, turn.reader.transfer_s = self.last_idle_s, transfer_s
         self.step_s += turn.step_s
         self.unknown = ""
         gpu.free_mark(turn.before)
@@ -167,8 +187,8 @@ class Meter:
 
     def _give_up(self, reason: str) -> None:
         self._off, self.unknown, self.last_idle_s = True, reason, None
-        self._before = self._after = None
+        self._before = self._after = self._landed = None
         for turn in self._pending:
             if turn.reader is not None:
-                turn.reader.idle_s = UNKNOWN
+                turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
         self._pending.clear()

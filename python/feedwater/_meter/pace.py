@@ -52,6 +52,12 @@ class Stats:
     idle_unknown: str
     """Why idle_s is None; "" if it is known. Work on several streams, threads or GPUs, and no CUDA, are unknown."""
 
+    transfer_s: float | None = None
+    """With device="cuda": time the GPU stood still for the copy of a batch that was there, apart from idle_s.
+
+    None: unknown, as idle_s is, or because the program copies.
+    """
+
     @property
     def wait_share(self) -> float:
         """Part of the loop's time that went into waiting: 0 is fed, 1 is starved."""
@@ -66,12 +72,14 @@ class Stats:
 class StepTime:
     """One turn of the loop, from one return of next to the following one."""
 
-    __slots__ = ("idle_s", "step_s", "wait_s")
+    __slots__ = ("idle_s", "step_s", "transfer_s", "wait_s")
 
     def __init__(self, step_s: float, wait_s: float) -> None:
         self.step_s, self.wait_s = step_s, wait_s
         self.idle_s: float | None = None
         """None until the meter has read it; not a number if it cannot be known."""
+        self.transfer_s: float | None = None
+        """The same of the wait for the batch's copy, where batches are copied by us."""
 
 
 class Pace:
@@ -95,6 +103,10 @@ class Pace:
     def note_arrival(self) -> None:
         """The batch is there; what follows inside next is batch_transform."""
         self.meter.note_arrival()
+
+    def note_landing(self) -> None:
+        """The loop's stream waits for the batch's copy to the GPU."""
+        self.meter.note_landing()
 
     def note_transform(self, seconds: float) -> None:
         """batch_transform took so long: work of the loop, no wait for us."""

@@ -88,7 +88,8 @@ class Pulse:
             if turn.idle_s is None and len(turns) < OVERDUE:
                 break
             idle_s = UNKNOWN if turn.idle_s is None else turn.idle_s
-            parts.append(_STEP.pack(number, turn.step_s, turn.wait_s, idle_s, UNKNOWN))
+            transfer_s = UNKNOWN if turn.transfer_s is None else turn.transfer_s
+            parts.append(_STEP.pack(number, turn.step_s, turn.wait_s, idle_s, transfer_s))
             turns.popleft()
         link.send_lossy(b"".join(parts))
 
