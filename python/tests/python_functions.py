@@ -43,6 +43,22 @@ class Trip:
         """Ends the process as a crash in C does."""
         os.kill(os.getpid(), signal.SIGKILL)
 
+    def leave(self, sample: dict[str, Any]) -> None:
+        """As a command line's code does, of which a library was made."""
+        sys.exit("no such file")
+
+    def interrupt(self, sample: dict[str, Any]) -> None:
+        """An exception that no `except Exception` catches."""
+        raise KeyboardInterrupt
+
+    def exit_at_once(self, sample: dict[str, Any]) -> None:
+        """Ends the process without a word."""
+        os._exit(5)
+
+    def die_in_real_time(self, sample: dict[str, Any]) -> None:
+        """Ends the process by a signal that has no name."""
+        os.kill(os.getpid(), signal.SIGRTMIN + 1)
+
     def hang(self, sample: dict[str, Any]) -> None:
         """Never returns, and hears no SIGTERM."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})

@@ -117,15 +117,28 @@ def test_an_exception_names_the_sample_and_iterating_again_tries_it_again(loader
     assert [int(i) for batch in made for i in batch[2]] == list(range(24, 40)), "it passed the second time"
 
 
+@pytest.mark.parametrize(("how", "said"), [("leave", "SystemExit: no such file"), ("interrupt", "KeyboardInterrupt")])
+def test_what_no_except_exception_catches_names_the_sample(loader: Any, tmp_path: Path, how: str, said: str) -> None:
+    made = loader(Trip(tmp_path, **{how: 7}), shuffle=False)
+    with pytest.raises(feedwater.PythonError, match=rf"\.jpg \(index 7\): {said}") as caught:
+        list(made)
+    assert (caught.value.index, f"in {how}" in str(caught.value)) == (7, True)
+    assert [int(i) for batch in made for i in batch[2]] == list(range(40)), "it passed the second time"
+
+
 def test_a_process_that_dies_costs_no_sample(recorded: Any, loader: Any, tmp_path: Path, caplog: Any) -> None:
     for before, after in zip(recorded[0], loader(Trip(tmp_path, die=11)), strict=True):
         assert same(before, after)
     assert "killed by SIGKILL) at the sample of index 11, starting another; no sample is lost" in caplog.text
 
 
-def test_a_sample_that_kills_every_process_is_named(loader: Any, tmp_path: Path) -> None:
-    with pytest.raises(feedwater.PythonError, match=r"SIGKILL.* index 11 for the 3rd time") as caught:
-        list(loader(Trip(tmp_path, times=9, die=11), python_workers=1))
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("die", "killed by SIGKILL"), ("exit_at_once", "exit code 5"), ("die_in_real_time", r"killed by signal \d+")],
+)
+def test_a_sample_that_ends_every_process_is_named(loader: Any, tmp_path: Path, how: str, said: str) -> None:
+    with pytest.raises(feedwater.PythonError, match=rf"\({said}\) at .* index 11 for the 3rd time") as caught:
+        list(loader(Trip(tmp_path, times=9, **{how: 11}), python_workers=1))
     assert caught.value.index == 11
 
 

@@ -292,7 +292,12 @@ def _ignore_interrupts() -> Iterator[None]:
 def _describe_exit(code: int | None) -> str:
     if code is None:
         return "it closed its socket"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:  # signals of real time have no names but the first and the last
+        return f"killed by signal {-code}"
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()

@@ -184,7 +184,7 @@ class _Worker:
                     self._store_row(job, row, made)
                 else:
                     fields = tuple(_declare_field(name, value) for name, value in made.items())
-            except Exception as error:
+            except BaseException as error:  # SystemExit and its like too: else all rows' process would end for one
                 return Report(job.ident, self._place, time.perf_counter() - began, at, (), row, *_describe_error(error))
             finally:
                 self._at_work_on(-1)
