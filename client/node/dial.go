@@ -103,7 +103,7 @@ func (o *DialOptions) checkAddress(addr string) error {
 func (r *remote) newCredentials() credentials.TransportCredentials {
 	switch {
 	case r.options.TLS != nil:
-		return newFileCredentials(func() (*tls.Config, error) { return r.options.TLS, nil }, &r.failed)
+		return newFileCredentials(func(context.Context) (*tls.Config, error) { return r.options.TLS, nil }, &r.failed)
 	case r.options.Files != nil:
 		return newFileCredentials(r.options.Files.newConfig, &r.failed)
 	}

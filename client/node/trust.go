@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 
@@ -27,11 +26,11 @@ type TLSFiles struct {
 	ServerName string
 }
 
-// newConfig reads the files.
-func (f *TLSFiles) newConfig() (*tls.Config, error) {
+// newConfig reads the files, until ctx ends.
+func (f *TLSFiles) newConfig(ctx context.Context) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: f.ServerName}
 	if f.CA != "" {
-		text, err := os.ReadFile(f.CA)
+		text, err := secrets.readFile(ctx, f.CA)
 		if err != nil {
 			return nil, fmt.Errorf("the CA's certificate: %w", err)
 		}
@@ -43,7 +42,7 @@ func (f *TLSFiles) newConfig() (*tls.Config, error) {
 	if f.Cert == "" && f.Key == "" {
 		return c, nil
 	}
-	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	pair, err := f.readPair(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("client certificate %q and key %q: %w", f.Cert, f.Key, err)
 	}
@@ -51,15 +50,28 @@ func (f *TLSFiles) newConfig() (*tls.Config, error) {
 	return c, nil
 }
 
+// readPair reads the client certificate and its key.
+func (f *TLSFiles) readPair(ctx context.Context) (tls.Certificate, error) {
+	cert, err := secrets.readFile(ctx, f.Cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := secrets.readFile(ctx, f.Key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
 // fileCredentials are TLS credentials made of files anew for each connection. What a handshake failed of is kept, for gRPC hands on its text
 // alone.
 type fileCredentials struct {
 	credentials.TransportCredentials // of the zero configuration, for all but handshakes
-	config                           func() (*tls.Config, error)
+	config                           func(context.Context) (*tls.Config, error)
 	failed                           *atomic.Pointer[AccessError]
 }
 
-func newFileCredentials(config func() (*tls.Config, error), failed *atomic.Pointer[AccessError]) *fileCredentials {
+func newFileCredentials(config func(context.Context) (*tls.Config, error), failed *atomic.Pointer[AccessError]) *fileCredentials {
 	return &fileCredentials{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), config, failed}
 }
 
@@ -68,7 +80,10 @@ func (t *fileCredentials) Clone() credentials.TransportCredentials { c := *t; re
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (t *fileCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c, err := t.config()
+	c, err := t.config(ctx)
+	if errors.Is(err, errNoAnswer) {
+		return nil, nil, err
+	}
 	if err != nil {
 		return nil, nil, t.keepError(err.Error())
 	}
@@ -179,8 +194,11 @@ func adviceOn(err error) string {
 type bearerToken struct{ path string }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearerToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	text, err := os.ReadFile(b.path)
+func (b bearerToken) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	text, err := secrets.readFile(ctx, b.path)
+	if errors.Is(err, errNoAnswer) {
+		return nil, status.Errorf(codes.Unavailable, "the token: %v", err)
+	}
 	if err != nil {
 		return nil, status.Errorf(codes.Unauthenticated, "the token: %v", err)
 	}

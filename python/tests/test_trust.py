@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from digest import digest
 from test_real import make
 
 import feedwater
+from feedwater._agent import trust
 from feedwater._agent.trust import Trust
 
 NODES = ("cpu-1:7070",)
@@ -149,3 +152,16 @@ def test_real_nodes(nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("FEEDWATER_TLS_CA", ours.ca)
     monkeypatch.setenv("FEEDWATER_TOKEN_FILE", str(tokens))
     assert digest(make("photos", nodes=address)) == expected
+
+
+def test_a_file_on_storage_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A Loader waits no longer than it says for the storage of a token."""
+    answer, real = threading.Event(), os.path.isfile
+    monkeypatch.setattr(trust, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(os.path, "isfile", lambda p: answer.wait() if str(p).endswith("/token") else real(p))
+    with pytest.raises(TimeoutError, match=r"token_file: the storage of .*/token does not answer for 0\.2 s"):
+        plan(token_file=tmp_path / "token", insecure=True)
+    answer.set()
+    for thread in threading.enumerate():
+        if thread.name == "feedwater-file":
+            thread.join()

@@ -63,3 +63,59 @@ func TestFileIsTriedAgain(t *testing.T) {
 		expect("without change", "three", 5, 2)
 	})
 }
+
+// Storage that does not answer keeps nobody waiting but once: what the file held before stays in force, and it is looked at again later although
+// what hung may hang for ever.
+func TestFileOnStorageThatHangs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		hangs, lost := make(chan struct{}), make(chan struct{})
+		defer close(lost)
+		blocked := hangs
+		get, err := admission.Reload(slog.New(slog.NewTextHandler(&text, nil)), func() (string, error) {
+			b, err := os.ReadFile(file)
+			if string(b) != "one" && blocked != nil {
+				<-blocked
+			}
+			return string(b), err
+		}, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect := func(when, want string, wait time.Duration, logged string) {
+			t.Helper()
+			began := time.Now()
+			if got := get(); got != want || time.Since(began) != wait {
+				t.Errorf("%s: %q after %s, want %q after %s", when, got, time.Since(began), want, wait)
+			}
+			synctest.Wait()
+			if got := text.String(); logged == "" && got != "" || logged != "" && strings.Count(got, logged) != 1 {
+				t.Errorf("%s: logged %q, want %q", when, got, logged)
+			}
+			text.Reset()
+		}
+		expect("well", "one", 0, "")
+		write("two, longer")
+		expect("hangs", "one", time.Second, "does not answer")
+		expect("hangs on", "one", 0, "")
+		close(hangs)
+		synctest.Wait()
+		blocked = nil
+		expect("back", "two, longer", 0, "answers again")
+		blocked = lost
+		write("three, longer still")
+		expect("hangs again", "two, longer", time.Second, "does not answer")
+		blocked = nil
+		expect("mounted anew", "two, longer", 0, "")
+		time.Sleep(time.Minute)
+		expect("begins another look", "two, longer", 0, "answers again")
+		expect("mounted anew for a minute", "three, longer still", 0, "")
+	})
+}

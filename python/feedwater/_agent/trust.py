@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ FILES = {"ca": "FEEDWATER_TLS_CA", "cert": "FEEDWATER_TLS_CERT", "key": "FEEDWAT
 """Members of tls= that are files, and the variables that stand in for them."""
 SERVER_NAME = "FEEDWATER_TLS_SERVER_NAME"
 TOKEN_FILE, FLAGS = "FEEDWATER_TOKEN_FILE", ("FEEDWATER_TLS", "FEEDWATER_INSECURE")
+ANSWER_WITHIN = 10.0
+"""Seconds that the storage of such a file has to answer."""
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -30,7 +33,7 @@ class Trust:
 
     @classmethod
     def from_arguments(cls, tls: Any, token_file: Any, insecure: Any, nodes: tuple[str, ...]) -> Trust:
-        """The arguments, checked; raises TypeError, ValueError or FileNotFoundError."""
+        """The arguments, checked; raises TypeError, ValueError, FileNotFoundError or TimeoutError."""
         if not nodes:
             given = {"tls": tls, "token_file": token_file, "insecure": insecure}
             name = next((name for name, value in given.items() if value), None)
@@ -103,9 +106,20 @@ def _check_file(name: str, path: Any) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name}={path!r}: needs the path of a file")
     full = os.path.abspath(os.path.expanduser(os.fspath(path)))
-    if not os.path.isfile(full):
+    if not _is_file(name, full):
         raise FileNotFoundError(f"{name}: there is no file {full}")
     return to_json(full)
+
+
+def _is_file(name: str, path: str) -> bool:
+    """os.path.isfile in a thread, which ends with it: on storage that hangs that may be never."""
+    said: list[bool] = []
+    asking = threading.Thread(target=lambda: said.append(os.path.isfile(path)), name="feedwater-file", daemon=True)
+    asking.start()
+    asking.join(ANSWER_WITHIN)
+    if not said:
+        raise TimeoutError(f"{name}: the storage of {path} does not answer for {ANSWER_WITHIN:g} s")
+    return said[0]
 
 
 def _read_flag(variable: str, variables: Mapping[str, str]) -> bool:
