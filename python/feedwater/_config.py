@@ -75,6 +75,7 @@ class Config:
     def from_arguments(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
         from ._plan import pictures  # all transforms come with it, half of what the package takes to import
+        from ._python.albumentations import adapt_function
         from ._torchvision import pillow  # all transforms come with it, half of what the package takes to import
 
         if given["python"] is not None and given["masks"] is not None:
@@ -116,7 +117,7 @@ class Config:
             rank=checks.rank_of(given["rank"]),
             num_replicas=checks.optional_count("num_replicas", given["num_replicas"]),
             mesh=given["mesh"],
-            python=given["python"],
+            python=None if given["python"] is None else adapt_function(given["python"]),
             python_workers=checks.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
             device=device,

@@ -87,6 +87,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
                      type, stacked as they are. index, key and valid are the Loader's, and must not change. rng and the
                      global generators are seeded for each sample. It must be a function of a module (or an object that
                      can be pickled), not a lambda or closure
+                     A transform of albumentations may be passed as it is: it gets the picture, an array
     python_workers   processes for it; by default as many as there are cores
     batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or
                      another transform of torchvision.transforms.v2, which gets the pictures (all views), masks and

@@ -246,6 +246,8 @@ def _explain_unknown(leaf: Any, why: str) -> str:
     instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
     if not instead and any(word in name.lower() for word in SEVERAL):
         instead = "feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
+    if type(leaf).__module__.split(".")[0] == "albumentations":
+        instead = "python= with it, which calls it on each sample behind transform=, in processes of its own"
     hint = f" Instead: {instead}." if instead else ""
     return f"transform {name}: {why}.{hint} Else {AFTERWARDS}.\nSupported: {', '.join(SUPPORTED)}"
 
