@@ -23,6 +23,7 @@
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
+#   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
 #   make skew  [SKEW=commit]  nodes of the last tag with trainers of this tree, and the reverse; two nodes that differ in a codec; two minutes
@@ -201,6 +202,15 @@ bench: build $(VENV)/.ready
 bench-pixels: build $(VENV)/.ready
 	$(call say,pixels)
 	@$(VENV)/bin/python bench/pixels/table.py $(PIXELS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+GPU_PYTHON ?= $(VENV)/bin/python
+GPU_PARTS  := 1:checks.py 2:figures.py 3:main.py 4:kinds.py
+.PHONY: test-gpu
+# Nothing is installed or built: the machine may be bare, and bin/feedwater comes with the tree.
+test-gpu:
+	$(call say,on a GPU, part $(PART))
+	@: $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+	PYTHONPATH=$(CURDIR)/python $(GPU_PYTHON) bench/gpu/$(or $(patsubst $(PART):%,%,$(filter $(PART):%,$(GPU_PARTS))),$(error PART is 1, 2, 3 or 4)) $(FEEDWATER_PHOTOS)
 
 .PHONY: bench-scan bench-sources
 bench-sources:

@@ -1,9 +1,10 @@
 """One training loop of ResNet-50 on a GPU, measured: what main.py runs in processes of their own. Prints JSON.
 
-python loop.py FOLDER WAY [--workers 8] [--batch 256] [--steps 100] [--warm 30] [--trace FILE]
+python loop.py FOLDER WAY [--kind amp] [--workers 8] [--batch 256] [--steps 100] [--warm 30] [--trace FILE]
 
-WAY is dataloader or feedwater; with --again the loop gets its first batch again and again, so that data is always
-there and all else is the same. Its meter is the product's own, around next, whatever the loader is.
+WAY is dataloader, feedwater or device, which is Feedwater with device="cuda"; KIND is how the step is made. With
+--again the loop gets its first batch again and again, so that data is always there and all else is the same. Its meter
+is the product's own, around next, whatever the loader is.
 """
 
 from __future__ import annotations
@@ -45,20 +46,42 @@ def dataloader(folder: str, batch: int, workers: int) -> Iterator[Any]:
         yield from loader
 
 
-def feedwater(folder: str, batch: int, _workers: int) -> Iterator[Any]:
+def feedwater(folder: str, batch: int, _workers: int, device: str | None = None) -> Iterator[Any]:
     """Ours, on this machine's cores."""
     import feedwater
 
-    with feedwater.Loader(folder, v2.Compose(AUGMENT), batch_size=batch, shuffle=True, drop_last=True) as loader:
+    options: dict[str, Any] = {"batch_size": batch, "shuffle": True, "drop_last": True, "device": device}
+    with feedwater.Loader(folder, v2.Compose(AUGMENT), **options) as loader:
         while True:
             yield from loader
 
 
-class Step:
-    """A step of training in bfloat16, channels last, with uint8 pictures normalised on the GPU."""
+def on_device(folder: str, batch: int, workers: int) -> Iterator[Any]:
+    """Ours, with batches on the GPU."""
+    return feedwater(folder, batch, workers, "cuda")
 
-    def __init__(self) -> None:
+
+KINDS = ("plain", "amp", "compiled", "graph", "streams", "ddp")
+
+
+class Step:
+    """A step of training, channels last, with uint8 pictures normalised on the GPU; in bfloat16 but for plain.
+
+    graph replays a CUDA graph of it, streams normalises in a stream of its own, ddp is one rank over NCCL.
+    """
+
+    def __init__(self, kind: str = "amp") -> None:
+        self._kind = kind
         self._model = resnet50().cuda().to(memory_format=torch.channels_last)
+        if kind == "compiled":
+            self._model = torch.compile(self._model)
+        elif kind == "ddp":
+            store = torch.distributed.HashStore()
+            torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
+            self._model = nn.parallel.DistributedDataParallel(self._model)
+        self._side = torch.cuda.Stream()
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._static: tuple[torch.Tensor, torch.Tensor] | None = None
         self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.1, momentum=0.9, foreach=True)
         self._mean = torch.tensor(MEAN, device="cuda").view(1, 3, 1, 1)
         self._std = torch.tensor(STD, device="cuda").view(1, 3, 1, 1)
@@ -66,8 +89,41 @@ class Step:
 
     def __call__(self, images: torch.Tensor, labels: torch.Tensor) -> None:
         images, labels = images.to("cuda", non_blocking=True), labels.to("cuda", non_blocking=True)
-        pictures = images.float().sub_(self._mean).div_(self._std).contiguous(memory_format=torch.channels_last)
-        with torch.autocast("cuda", torch.bfloat16):
+        if self._kind == "graph":
+            self._replay(images, labels)
+            return
+        if self._kind != "streams":
+            self._train(self._normalise(images), labels)
+            return
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            pictures = self._normalise(images)
+        images.record_stream(self._side)
+        torch.cuda.current_stream().wait_stream(self._side)
+        pictures.record_stream(torch.cuda.current_stream())
+        self._train(pictures, labels)
+
+    def _normalise(self, images: torch.Tensor) -> torch.Tensor:
+        return images.float().sub_(self._mean).div_(self._std).contiguous(memory_format=torch.channels_last)
+
+    def _replay(self, images: torch.Tensor, labels: torch.Tensor) -> None:
+        """The first call warms up on a stream of its own and captures."""
+        if self._graph is None or self._static is None:
+            self._static = images.clone(), labels.clone()
+            self._side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._side):
+                for _ in range(3):
+                    self._train(self._normalise(self._static[0]), self._static[1])
+            torch.cuda.current_stream().wait_stream(self._side)
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._train(self._normalise(self._static[0]), self._static[1])
+        self._static[0].copy_(images)
+        self._static[1].copy_(labels)
+        self._graph.replay()
+
+    def _train(self, pictures: torch.Tensor, labels: torch.Tensor) -> None:
+        with nullcontext() if self._kind == "plain" else torch.autocast("cuda", torch.bfloat16):
             loss = nn.functional.cross_entropy(self._model(pictures), labels)
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -121,10 +177,11 @@ def meter_us(turns: int = 2000) -> float:
 
 def measured(args: argparse.Namespace) -> dict[str, Any]:
     """Per step, in seconds; after a warm-up."""
-    batches = {"dataloader": dataloader, "feedwater": feedwater}[args.way](args.folder, args.batch, args.workers)
+    ways = {"dataloader": dataloader, "feedwater": feedwater, "device": on_device}
+    batches = ways[args.way](args.folder, args.batch, args.workers)
     if args.again:
         batches = repeat(next(batches))
-    step, pace = Step(), Pace()
+    step, pace = Step(args.kind), Pace()
     turns(batches, step, pace, args.warm)
     pace.end_pass()  # the synchronize was no step
     idle_s, known_s = pace.meter.idle_s, pace.meter.step_s
@@ -154,7 +211,8 @@ def main() -> None:
     """Prints what was measured."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
-    parser.add_argument("way", choices=["dataloader", "feedwater"])
+    parser.add_argument("way", choices=["dataloader", "feedwater", "device"])
+    parser.add_argument("--kind", choices=KINDS, default="amp")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--batch", type=int, default=256)

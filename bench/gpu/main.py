@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import machine
 
 LOOP = Path(__file__).resolve().with_name("loop.py")
-WAYS = ("dataloader", "feedwater")
+WAYS = ("dataloader", "feedwater", "device")
 RUN_S = 1200
 
 

@@ -138,8 +138,8 @@ def test_the_table(bench: Any) -> None:
         "gpu": "H100",
         "batch": 256,
         "workers": 8,
-        "runs": dict.fromkeys(("dataloader", "feedwater"), told),
-        "traces": dict.fromkeys(("dataloader", "feedwater"), judged),
+        "runs": dict.fromkeys(bench.main.WAYS, told),
+        "traces": dict.fromkeys(bench.main.WAYS, judged),
         "doctor": {
             "verdict": "data-bound",
             "cause": "workers",
@@ -158,3 +158,44 @@ def test_no_gpu_is_one_line(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "argv", ["main.py", "photos"])
     with pytest.raises(SystemExit, match=r"^no CUDA GPU here \(torch .*\): nothing was measured$"):
         bench.main.main()
+
+
+def test_the_checks_for_a_gpu_pass_on_a_fake_one(
+    real: str, photos: Path, monkeypatch: pytest.MonkeyPatch, bench: Any
+) -> None:
+    """Those that ask nothing of the driver: so they say something of batches, and not of themselves, on a real one."""
+    import checks
+    from fake_cuda import FakeCuda
+
+    from feedwater._device import runtime
+
+    gpu = FakeCuda()
+    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
+    monkeypatch.setattr(runtime, "find_runtime", lambda *_: gpu)
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda _: None)
+    checks.check_busy_gpu(str(photos))
+    checks.check_break_and_close(str(photos))
+    monkeypatch.setattr(gpu, "copy_to_gpu", lambda pairs: None)
+    with pytest.raises(AssertionError, match="batch 0 differs"):
+        checks.check_busy_gpu(str(photos))
+
+
+@pytest.mark.parametrize("script", ["checks", "figures", "main", "kinds"])
+def test_without_a_gpu_each_part_says_so(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import runpy
+
+    monkeypatch.setattr(sys, "argv", [script, "folder"])
+    monkeypatch.setattr(sys, "path", [str(BENCH / "gpu"), str(BENCH), *sys.path])
+    for name in ("gaps", "main", "machine", "loop"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no CUDA GPU here"):
+        runpy.run_path(str(BENCH / "gpu" / f"{script}.py"), run_name="__main__")
+
+
+def test_a_kind_whose_idle_is_unknown_reads_so(bench: Any) -> None:
+    import kinds
+
+    known = {"step_s": 0.1, "truth_s": 0.02, "meter_s": 0.0205, "error": 0.005}
+    assert kinds.line_of("graph", known).split() == ["graph", "100.00", "20.00", "20.50", "+0.50%"]
+    assert kinds.line_of("ddp", {**known, "meter_s": None, "error": None}).split()[-2:] == ["?", "unknown"]

@@ -1,0 +1,122 @@
+"""On a machine with a CUDA GPU: what batches on the device cost, each figure beside what it is held against.
+
+    python bench/gpu/figures.py FOLDER [--batch 256] [--steps 100] [--rounds 3]
+
+It prints the host's time in next for a batch that is ready, the bandwidth of its copies against a pinned
+cudaMemcpyAsync of the same size, and ResNet-50's images a second with ready batches of each way against synthetic data
+on the device. Where there is no GPU it says so and ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import torch
+from loop import AUGMENT, Step, on_device
+from torchvision.transforms import v2
+
+
+def next_ms(folder: str, batch: int, steps: int) -> float:
+    """The host's median time in next, of a batch that was copied ahead, beside a GPU that is at work."""
+    batches, busy, took = on_device(folder, batch, 0), torch.randn(4096, 4096, device="cuda"), []
+    for _ in range(steps):
+        for _ in range(20):
+            busy @ busy
+        time.sleep(0.5)  # until batches are ready
+        began = time.perf_counter()
+        next(batches)
+        took.append(time.perf_counter() - began)
+    return statistics.median(took) * 1e3
+
+
+def seconds_of(copy: Any, rounds: int = 20) -> float:
+    """The GPU's median time of a copy, by events."""
+    took = []
+    for _ in range(rounds):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        copy()
+        end.record()
+        torch.cuda.synchronize()
+        took.append(begin.elapsed_time(end) * 1e-3)
+    return statistics.median(took)
+
+
+def bandwidth(batch: int) -> tuple[float, float]:
+    """Bytes a second from a registered slot, and from memory of cudaHostAlloc."""
+    from feedwater._agent.slots import Field, Slots, align_stride
+    from feedwater._device.runtime import find_runtime
+
+    nbytes = batch * 224 * 224 * 3
+    slots, gpu = Slots(2, align_stride(nbytes)), find_runtime(torch, "cuda")
+    reason = slots.register_slot(0, gpu)
+    if reason:
+        raise SystemExit(f"the driver does not register shared memory: {reason}")
+    slot = torch.from_numpy(slots.lease_array(0, Field("image", "uint8", (nbytes,), 0), 1)[0]).fill_(1)
+    pinned = torch.ones(nbytes, dtype=torch.uint8, pin_memory=True)
+    target = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+    ours, theirs = (seconds_of(lambda s=source: target.copy_(s, non_blocking=True)) for source in (slot, pinned))
+    return nbytes / ours, nbytes / theirs
+
+
+def synthetic(batch: int) -> Iterator[Any]:
+    """One batch on the device, again and again."""
+    images = torch.randint(0, 256, (batch, 3, 224, 224), dtype=torch.uint8, device="cuda")
+    return repeat((images.contiguous(memory_format=torch.channels_last), torch.zeros(batch, dtype=torch.long).cuda()))
+
+
+def ready(folder: str, batch: int, way: str) -> Iterator[Any]:
+    """Batches of a folder of few pictures, small ones, so that the way makes them faster than the GPU takes them."""
+    if way == "synthetic":
+        return synthetic(batch)
+    if way == "device":
+        return on_device(folder, batch, 0)
+    images = torch.randint(0, 256, (batch * 4, 3, 224, 224), dtype=torch.uint8)
+    data = torch.utils.data.TensorDataset(images, torch.zeros(len(images), dtype=torch.long))
+    loader = torch.utils.data.DataLoader(data, batch, num_workers=8, pin_memory=True, persistent_workers=True)
+    return (batch for _ in repeat(None) for batch in loader)
+
+
+def images_s(batches: Iterator[Any], batch: int, steps: int) -> float:
+    """ResNet-50's rate."""
+    step = Step()
+    for _ in range(20):
+        step(*next(batches))
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(steps):
+        step(*next(batches))
+    torch.cuda.synchronize()
+    return batch * steps / (time.perf_counter() - began)
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="pictures in class folders; small ones, or the GPU waits for their making")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
+    print(f"{torch.cuda.get_device_name(0)}, batch {args.batch}, {v2.Compose(AUGMENT)}")
+    print(f"next on the host     {next_ms(args.folder, args.batch, 20):.3f} ms (reach 0.3)", flush=True)
+    ours, theirs = bandwidth(args.batch)
+    print(f"copies               {ours / 1e9:.1f} GB/s, pinned {theirs / 1e9:.1f}: {ours / theirs:.3f} (reach 0.95)")
+    rates: dict[str, list[float]] = {"synthetic": [], "device": [], "dataloader": []}
+    for _ in range(args.rounds):
+        for way, found in rates.items():
+            found.append(images_s(ready(args.folder, args.batch, way), args.batch, args.steps))
+    medians = {way: statistics.median(found) for way, found in rates.items()}
+    for way, rate in medians.items():
+        print(f"ResNet-50 {way:10} {rate:8.0f} images/s, {rate / medians['synthetic']:.3f} of synthetic data")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""On a machine with a CUDA GPU: the idle meter against a trace of torch.profiler, in six kinds of loop.
+
+    python bench/gpu/kinds.py FOLDER [--batch 256] [--steps 60] [--way device]
+
+Each kind runs twice with the same data: as it comes, and with the first batch again and again. The idle of the trace
+that is gone in the second is the truth. Where there is no GPU it says so and ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from typing import Any
+
+from loop import KINDS
+from main import WAYS, Bench, judged
+
+MOST_ERROR = 0.01
+"""Of the step."""
+
+
+def line_of(kind: str, told: dict[str, Any]) -> str:
+    """A kind's row."""
+    names = ("step_s", "truth_s", "meter_s")
+    cells = ["?" if told[name] is None else f"{told[name] * 1e3:.2f}" for name in names]
+    error = "unknown" if told["error"] is None else f"{told['error']:+.2%}"
+    return f"{kind:10}" + "".join(f"{cell:>12}" for cell in cells) + f"{error:>12}"
+
+
+def main() -> None:
+    """Measures and prints; ends with 1 where the meter is off by more than it may be, or knows nothing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="photographs in class folders")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--way", choices=WAYS, default="device")
+    args = parser.parse_args()
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
+    bench, failed = Bench(args), []
+    columns = "".join(f"{name:>12}" for name in ("step", "truth", "meter", "error"))
+    print(f"{torch.cuda.get_device_name(0)}, {args.way}\n{'ms a step':10}{columns}")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in KINDS:
+            more = ("--kind", kind, "--trace", f"{folder}/trace.json")
+            told = judged(*(bench.loop(args.way, *more, *again) for again in ((), ("--again",))))
+            print(line_of(kind, told), flush=True)
+            if told["error"] is None or abs(told["error"]) > MOST_ERROR:
+                failed.append(kind)
+    if failed:
+        raise SystemExit(f"off by more than {MOST_ERROR:.0%} of the step, or unknown: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
