@@ -572,7 +572,7 @@ class Engine:
             self.python.drop_handles()
         if self._transfer is not None:
             self._transfer.abandon()
-        self.feed.session.drop_handles()
+        self.feed.session.note_collected()
 
 
 def _find_ranks(config: Config) -> Ranks:

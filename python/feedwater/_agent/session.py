@@ -53,7 +53,7 @@ class Session:
         self._serial = 0
         self._gone: tuple[int, bool] | None = None
         self._owner = 0
-        self._forked = self._closed = False
+        self._forked = self._closed = self._collected = False
         self._halvings = 0
         self._need = 0
 
@@ -85,6 +85,11 @@ class Session:
         self.check_process()
         if self._closed:
             raise Error("this Loader is closed")
+        if self._collected:
+            raise Error(
+                "this Loader was garbage, and is closed: what asks it for a batch is in a cycle of references with it, "
+                "and its finaliser came later. Ask for no batches in __del__, or break the cycle"
+            )
 
     def check_process(self) -> None:
         """Raises ForkedError in a forked child of the process that uses this Loader."""
@@ -306,6 +311,11 @@ class Session:
             self.link.close()
         if self.slots is not None:
             self.slots.close()
+
+    def note_collected(self) -> None:
+        """drop_handles of a Loader that is garbage. Other finalisers, which may come later, get no batches any more."""
+        self._collected = True
+        self.drop_handles()
 
     def close_in_fork(self) -> None:
         """Closes this process's copies of the handles; the parent goes on undisturbed."""

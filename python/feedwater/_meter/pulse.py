@@ -30,8 +30,11 @@ class Pulse:
 
     def __init__(self, pace: Pace, feed: Feed) -> None:
         self._pace = pace
-        self._feed = weakref.proxy(feed)
-        """It knows us: no cycle, so that a Loader's memory goes when the last reference to it does."""
+        self._feed = weakref.ref(feed)
+        """It knows us: no cycle, so that a Loader's memory goes when the last reference to it does.
+
+        Of what is garbage in a cycle it gives None while finalisers run, which may ask for batches still.
+        """
         self._turns: deque[tuple[int, StepTime]] = deque(maxlen=MOST_STEPS)
         self._after = 0.0
         self._place = Ranks(0, 1)
@@ -76,12 +79,13 @@ class Pulse:
                 self._send_report(now, blocked_s)
 
     def _send_report(self, now: float, blocked_s: float) -> None:
-        link = self._feed.session.link
-        if link is None:
+        feed = self._feed()
+        link = None if feed is None else feed.session.link
+        if feed is None or link is None:
             return
         self._after = now + EVERY_S
         self._pace.meter.read_marks()
-        parts = [self._encode_head(blocked_s)]
+        parts = [self._encode_head(feed, blocked_s)]
         turns = self._turns
         while turns:
             number, turn = turns[0]
@@ -93,6 +97,6 @@ class Pulse:
             turns.popleft()
         link.send_lossy(b"".join(parts))
 
-    def _encode_head(self, blocked_s: float) -> bytes:
-        feed, unmeasured = self._feed, self._pace.meter.unmeasured
+    def _encode_head(self, feed: Feed, blocked_s: float) -> bytes:
+        unmeasured = self._pace.meter.unmeasured
         return _HEAD.pack(b"P", *self._place, self._samples, feed.count_ready(), feed.window, blocked_s, unmeasured)
