@@ -21,9 +21,9 @@ import (
 
 // snapshotOptions are the flags of `feedwater snapshot`.
 type snapshotOptions struct {
-	place, output, label string
-	fields               []string
-	verify               bool
+	place, output, label, image string
+	fields                      []string
+	verify                      bool
 }
 
 func newSnapshot() *cobra.Command {
@@ -58,6 +58,7 @@ error of its sample in any case.`,
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`folder`, or URL in a bucket, to write to in place of .feedwater beside the data")
 	f.StringVar(&o.label, "label", "", "where labels are, as label= of a Loader says it: lists of other labels are other lists")
+	f.StringVar(&o.image, "image", "", "the column of pictures, as image= of a Loader says it")
 	f.StringSliceVar(&o.fields, "fields", nil, "further fields, as fields= of a Loader names them, but image, label, index, key, valid")
 	f.BoolVar(&o.verify, "verify", false, "write nothing, but take the list that lies beside the data and read every file that it lists")
 	addConfig(c, "fields", "config")
@@ -66,7 +67,7 @@ error of its sample in any case.`,
 
 // options are those of the data set, whose scan tells how far it is.
 func (o *snapshotOptions) options(show *progress) dataset.Options {
-	return dataset.Options{Label: o.label, Values: o.values(), Progress: show.showScanned, Flat: true, Empty: true}
+	return dataset.Options{Label: o.label, Image: o.image, Values: o.values(), Progress: show.showScanned, Flat: true, Empty: true}
 }
 
 // values are the fields as plans name them: sorted, as Loaders sort them.

@@ -151,12 +151,16 @@ func cut(place string) (folder, part string) {
 // layoutOf is the layout of a part of the folder root, which from has.
 func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) (layout.Layout, error) {
 	choice := choiceOf(&o)
-	parquet := layout.IsParquet(part) || part == "" && o.Table == "" && layout.HoldsParquet(ctx, from)
+	folder := part == "" && o.Table == ""
+	mds := folder && layout.HoldsMDS(ctx, from)
+	parquet := layout.IsParquet(part) || folder && !mds && layout.HoldsParquet(ctx, from)
 	switch {
+	case mds:
+		return layout.MDS{Image: o.Image, Choice: choice}, nil
 	case parquet:
 		return layout.Parquet{Pattern: filepath.ToSlash(part), Image: o.Image, Label: o.Label}, refuseValues("Parquet files", &o)
 	case o.Image != "":
-		return nil, fmt.Errorf("%w whose pictures lie in columns: image=%q is for Parquet files", ErrLayout, o.Image)
+		return nil, fmt.Errorf("%w whose pictures lie in columns: image=%q is for Parquet files and MDS", ErrLayout, o.Image)
 	case o.Table != "":
 		return layout.List{Name: "the table", Root: root, Table: o.Table, Choice: choice}, nil
 	case part == "":
@@ -179,7 +183,7 @@ func choiceOf(o *Options) layout.Choice {
 // refuseChoice refuses labels and values that are asked for where there are none.
 func refuseChoice(in string, o *Options) error {
 	if o.Label != "" {
-		return fmt.Errorf("%w whose labels lie elsewhere: label=%q is for lists, tables, tar and Parquet files; %s have theirs", ErrLayout, o.Label, in)
+		return fmt.Errorf("%w whose labels lie elsewhere: label=%q is for lists, tables, tar and Parquet files and MDS; %s have theirs", ErrLayout, o.Label, in)
 	}
 	return refuseValues(in, o)
 }

@@ -94,7 +94,7 @@ func shippedName(folder, part string, o *Options) string {
 	if part == "" && !store.IsURL(folder) {
 		base = filepath.Base(folder)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{base, filepath.ToSlash(part), o.Label, o.Values}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{base, filepath.ToSlash(part), o.Label, o.Values, o.Image}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+import struct
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -288,3 +289,40 @@ def test_columns_of_a_table(data: Path, nodes: Any) -> None:
         feedwater.Table(data / "captioned.jsonl", columns=["label"])
     with pytest.raises(DataError, match=r"row 0 of the table: it has .* bytes with its columns"):
         feedwater.Table(["a.jpg"], [0], root=data, columns={"txt": ["x" * 70_000]})
+
+
+def test_a_folder_of_mds(data: Path, nodes: Any) -> None:
+    """MosaicML's shards, here and from nodes, with a column as a field; one that is compressed is refused."""
+    rows = [(f"{'cat' if at < 12 else 'dog'}/{at:03}.png", int(at >= 12)) for at in range(30)]
+    want = digest(data), [CAPTIONS[at % 3].encode() for at in range(30)]
+    index: dict[str, Any] = {"version": 2, "shards": []}
+    (data / "mds").mkdir()
+    for shard in range(2):
+        body, ends = b"", [0]
+        for at, (path, label) in list(enumerate(rows))[15 * shard : 15 * shard + 15]:
+            picture, text = (data / path).read_bytes(), CAPTIONS[at % 3].encode()
+            body += struct.pack("<II", len(picture), len(text)) + picture + struct.pack("<q", label) + text
+            ends.append(len(body))
+        head = 4 * (len(ends) + 1)
+        content = struct.pack(f"<I{len(ends)}I", len(ends) - 1, *(head + end for end in ends)) + body
+        (data / "mds" / f"shard.{shard:05}.mds").write_bytes(content)
+        index["shards"].append(
+            {
+                "format": "mds",
+                "compression": None,
+                "samples": len(ends) - 1,
+                "column_names": ["image", "label", "txt"],
+                "column_encodings": ["bytes", "int", "str"],
+                "column_sizes": [None, 8, None],
+                "raw_data": {"basename": f"shard.{shard:05}.mds", "bytes": len(content), "hashes": {}},
+                "zip_data": None,
+            }
+        )
+    (data / "mds" / "index.json").write_text(json.dumps(index))
+    assert digest(data / "mds") == want[0]
+    assert captions(data / "mds") == want
+    assert captions("photos/mds", nodes=[nodes.start(data)]) == want
+    index["shards"][1]["compression"] = "zstd"
+    (data / "mds" / "index.json").write_text(json.dumps(index))
+    with pytest.raises(DataError, match=r"shard\.00001\.mds is compressed by zstd: .*compression=None"):
+        digest(data / "mds")

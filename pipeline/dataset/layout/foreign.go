@@ -19,7 +19,8 @@ var foreign = []struct{ ending, what, way string }{
 	{".tar.xz", "compressed", unpack}, {".tar.lz4", "compressed", unpack}, {".tgz", "compressed", unpack},
 	{".zip", "a ZIP archive", unpack}, {".7z", "an archive of 7-Zip", unpack}, {".rar", "a RAR archive", unpack},
 	{".arrow", "an Arrow file", rewrite}, {".feather", "an Arrow file", rewrite},
-	{".mds", "a shard of MosaicML's MDS", rewrite}, {".mds.zstd", "a shard of MosaicML's MDS", rewrite},
+	{".mds", "a shard of MosaicML's MDS", "name the folder that has its index.json"},
+	{".mds.zstd", "a compressed shard of MosaicML's MDS", "write it by MDSWriter(compression=None)"},
 	{".tfrecord", "a TFRecord file", rewrite}, {".tfrecords", "a TFRecord file", rewrite}, {".beton", "an FFCV file", rewrite},
 	{".lmdb", "an LMDB database", rewrite}, {".mdb", "an LMDB database", rewrite}, {".rec", "a RecordIO file", rewrite},
 	{".h5", "an HDF5 file", rewrite}, {".hdf5", "an HDF5 file", rewrite}, {".npy", "an array of numpy", rewrite},
@@ -41,6 +42,9 @@ func findForeign(ctx context.Context, from store.Store) string {
 	names, err := list(ctx, from, "")
 	if err != nil {
 		return "" // it was read a moment ago
+	}
+	if says := describeIndex(ctx, from); says != "" {
+		return says
 	}
 	for _, name := range names {
 		if says := describeForeign(name); says != "" {
