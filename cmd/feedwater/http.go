@@ -23,7 +23,8 @@ import (
 type webPort struct {
 	flag, addr string                          // addr may be empty: there is no port
 	tls        *tls.Config                     // nil: plaintext
-	gate       func(net.Listener) net.Listener // nil: none
+	gate       func(net.Listener) net.Listener // bounds connections; nil: maxWebConnections at once
+	once       bool                            // a connection ends after one answer
 	handler    http.Handler
 }
 
@@ -39,11 +40,14 @@ func serveWeb(ctx context.Context, p webPort, log *slog.Logger) (stop func(), er
 	log.Info(p.flag, "addr", addressOf(l), "tls", p.tls != nil)
 	if p.gate != nil {
 		l = p.gate(l)
+	} else {
+		l = newBoundedListener(l, maxWebConnections)
 	}
 	if p.tls != nil {
 		l = tls.NewListener(l, admission.HTTPConfig(p.tls))
 	}
 	h := newHTTP(p.handler, log)
+	h.SetKeepAlivesEnabled(!p.once)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -99,5 +99,5 @@ func (r *readiness) handleReady(w http.ResponseWriter, _ *http.Request) {
 func (r *readiness) serveHealth(ctx context.Context, addr string, log *slog.Logger) (stop func(), err error) {
 	mux := http.NewServeMux()
 	r.addProbes(mux)
-	return serveWeb(ctx, webPort{flag: "health", addr: addr, handler: mux}, log)
+	return serveWeb(ctx, webPort{flag: "health", addr: addr, once: true, handler: mux}, log)
 }
