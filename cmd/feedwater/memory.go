@@ -51,7 +51,9 @@ func groupBytes(root string) int64 {
 		switch {
 		case len(fields) < 3:
 		case fields[0] == "0" && fields[1] == "":
-			least = min(least, limitAbove(filepath.Join(root, "sys/fs/cgroup"), fields[2], "memory.max"))
+			for _, limit := range []string{"memory.max", "memory.high"} { // above the latter a group is slowed down until it stands
+				least = min(least, limitAbove(filepath.Join(root, "sys/fs/cgroup"), fields[2], limit))
+			}
 		case slices.Contains(strings.Split(fields[1], ","), "memory"):
 			least = min(least, limitAbove(filepath.Join(root, "sys/fs/cgroup/memory"), fields[2], "memory.limit_in_bytes"))
 		}

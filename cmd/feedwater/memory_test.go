@@ -21,6 +21,10 @@ func TestGroupBytes(t *testing.T) {
 		"above": {map[string]string{
 			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "700\n",
 		}, 700},
+		"slowed down": {map[string]string{
+			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "900\n", "sys/fs/cgroup/a/b/memory.high": "max\n",
+			"sys/fs/cgroup/a/memory.high": "600\n",
+		}, 600},
 		"version 1": {map[string]string{"proc/self/cgroup": "4:memory:/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "500\n"}, 500},
 		"version 1, no container": {map[string]string{
 			"proc/self/cgroup":                           "5:cpu,cpuacct:/\n4:hugetlb,memory:/a/b\n0::/c\n",
