@@ -38,11 +38,14 @@ func (e *SampleError) Unwrap() error { return e.Cause }
 // and no verdict on the sample.
 type ReadError struct {
 	Index uint64
-	Key   string
+	Key   string // empty where the list of samples could not be read
 	Cause error
 }
 
 func (e *ReadError) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("read sample %d: %v", e.Index, e.Cause)
+	}
 	return fmt.Sprintf("read %s (index %d): %v", filename.Text(e.Key), e.Index, e.Cause)
 }
 

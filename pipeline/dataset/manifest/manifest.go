@@ -59,7 +59,7 @@ const (
 const MinBytes = len(magic) + footBytes
 
 // ErrDamaged is wrapped by every error about a manifest that is not whole.
-var ErrDamaged = errors.New("the manifest is damaged; delete it, or open the data set with Refresh")
+var ErrDamaged = errors.New("the list that was kept of the data set is damaged, and is made anew when the data set is opened next")
 
 // Form says what is listed of each sample. The zero value is for samples that are files in class folders.
 type Form uint64
