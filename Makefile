@@ -77,6 +77,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 BUF          := github.com/bufbuild/buf/cmd/buf@v1.75.0
 PROTOC_GO    := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GRPC  := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+DEADCODE     := golang.org/x/tools/cmd/deadcode@v0.52.0
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Without the clients of clouds that it could find targets by.
 PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
@@ -90,6 +91,9 @@ BUILD_NVML    = CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w -X main.vers
 COMMIT       := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null)
 CREATED      := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
+
+# Functions that no program of ours calls, though tests may. client/loader is for programs in Go.
+CHECK_REACHED = @dead=$$($(TOOLS)/deadcode ./... | grep -v '^client/loader/'); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
@@ -168,6 +172,7 @@ lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(TOOLS)/golangci-lint run ./...
 	CGO_ENABLED=1 $(TOOLS)/golangci-lint run ./cmd/feedwater-nvml/...
 	cd deploy/tools && $(TOOLS)/golangci-lint run ./...
+	$(CHECK_REACHED)
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
 	cd python && $(VENV)/bin/ruff check . ../examples ../bench && $(VENV)/bin/ruff format --check . ../examples ../bench && $(VENV)/bin/mypy
@@ -334,7 +339,7 @@ $(VENV)/.ready: python/pyproject.toml Makefile
 $(TOOLS)/.ready: Makefile
 	$(call say,linters and generators in .tools: two or three minutes the first time)
 	@mkdir -p $(TOOLS)
-	for tool in $(BUF) $(PROTOC_GO) $(PROTOC_GRPC) $(GOLANGCI); do GOBIN=$(TOOLS) $(GO) install $$tool; done
+	for tool in $(BUF) $(PROTOC_GO) $(PROTOC_GRPC) $(GOLANGCI) $(DEADCODE); do GOBIN=$(TOOLS) $(GO) install $$tool; done
 	@touch $@
 
 $(TOOLS)/.prometheus-ready: Makefile

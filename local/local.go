@@ -92,13 +92,6 @@ func (p *Pipelines) openServer(workers int) (*pipelineServer, error) {
 	return s, nil
 }
 
-// Count is how many pipelines there are.
-func (p *Pipelines) Count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.servers)
-}
-
 // Close ends all pipelines. No fleet uses them any more.
 func (p *Pipelines) Close() {
 	p.mu.Lock()

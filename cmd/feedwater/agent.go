@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/span"
+	"github.com/feedwater-io/feedwater/watch/gpus"
 )
 
 // agentEnv names the handle of the trainer's pidfd; docs/agent.md.
@@ -169,8 +170,8 @@ func runAgent(ctx context.Context) error {
 	ctx, done := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { c.adjustUntilDone(ctx) })
-	gpus := newGPUs(log)
-	watcher.Go(func() { gpus.runWhileWanted(ctx) })
+	readings := gpus.New(log, ownFolders)
+	watcher.Go(func() { readings.RunWhileWanted(ctx) })
 	defer watcher.Wait()
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
@@ -199,7 +200,7 @@ func runAgent(ctx context.Context) error {
 		Version:    version,
 		Build:      buildOf(),
 		Cores:      float64(c.all),
-		GPUs:       gpus.latestStatus,
+		GPUs:       readings.LatestStatus,
 		Warnings:   environmentWarnings(agentCommand, os.Environ()),
 	})
 	stop := o.serveStatus(ctx, a, log)

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 const envPrefix = "FEEDWATER_"
@@ -166,7 +168,7 @@ func isSetting(f *pflag.Flag) bool { return f != nil && f.Name != "config" && f.
 func checkKeys(flags *pflag.FlagSet, settings map[string]setting) error {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		if !isSetting(flags.Lookup(key)) {
-			return fmt.Errorf("%q is no option of this command%s", key, suggestName(key, settableFlags(flags)))
+			return fmt.Errorf("%q is no option of this command%s", key, spelling.Suggest(key, settableFlags(flags)))
 		}
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 )
 
 // settings are flags of every kind.
@@ -17,7 +19,7 @@ type settings struct {
 	listen  string
 	workers int
 	yes     bool
-	size    byteSize
+	size    bytesize.Size
 	wait    time.Duration
 }
 

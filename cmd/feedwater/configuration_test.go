@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/identities"
 )
 
 // keysOf are the first column of the table behind a heading of docs/configuration.md.
@@ -42,12 +44,12 @@ func TestConfigurationIsDocumented(t *testing.T) {
 	if got := keysOf(t, "Keys"); !slices.Equal(got, want) {
 		t.Errorf("the page has %q, serve has %q", got, want)
 	}
-	want = slices.Sorted(slices.Values(identityKeys))
+	want = slices.Sorted(slices.Values(identities.Keys))
 	if got := keysOf(t, "What each identity may do"); !slices.Equal(got, want) {
 		t.Errorf("the page has %q, identities have %q", got, want)
 	}
 	var members []string
-	for f := range reflect.TypeFor[identity]().Fields() {
+	for f := range reflect.TypeFor[identities.Identity]().Fields() {
 		members = append(members, f.Tag.Get("yaml"))
 	}
 	if slices.Sort(members); !slices.Equal(members, want) {

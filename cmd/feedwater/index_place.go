@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
@@ -16,7 +17,7 @@ import (
 // indexPlace is where indexes of pictures are kept: the flags --index and --index-limit, or for an agent the environment variables of the same names.
 type indexPlace struct {
 	dir   string
-	limit byteSize
+	limit bytesize.Size
 }
 
 // indexOff is the --index of those who want none.
@@ -25,7 +26,7 @@ const indexOff = "off"
 func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	p.limit = 4 << 30
 	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
-	f.Var(positive{&p.limit}, "index-limit", "what the indexes of all data sets may take")
+	f.Var(bytesize.Positive{Size: &p.limit}, "index-limit", "what the indexes of all data sets may take")
 }
 
 // openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/identities"
 )
 
 // A link to a picture of another root: where links stay beneath their root the trainer hears which one it is, and what would allow it.
@@ -37,9 +38,9 @@ func TestLinkToAnotherRoot(t *testing.T) {
 func TestLinksStayBeneathWhereThereAreIdentities(t *testing.T) {
 	for _, c := range []struct {
 		links      string
-		identities identities
+		identities identities.Map
 		want       bool
-	}{{"", nil, false}, {"", identities{"a": {}}, true}, {"anywhere", identities{"a": {}}, false}, {"beneath", nil, true}} {
+	}{{"", nil, false}, {"", identities.Map{"a": {}}, true}, {"anywhere", identities.Map{"a": {}}, false}, {"beneath", nil, true}} {
 		o := serveOptions{links: c.links}
 		o.identities = c.identities
 		if o.linksBeneath() != c.want {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/server/tables"
@@ -14,19 +15,19 @@ import (
 // listPlace is where lists of files are kept: the flags --cache-dir and --cache-limit, or for an agent the environment variables of the same names.
 type listPlace struct {
 	dir    string
-	limit  byteSize
-	tables byteSize // that trainers give
-	blocks string   // folder of the read cache; empty: none
-	room   byteSize // in it
+	limit  bytesize.Size
+	tables bytesize.Size // that trainers give
+	blocks string        // folder of the read cache; empty: none
+	room   bytesize.Size // in it
 }
 
 func (p *listPlace) addFlags(f *pflag.FlagSet) {
 	p.limit, p.tables, p.room = 1<<30, 1<<30, 50<<30
 	f.StringVar(&p.dir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
-	f.Var(positive{&p.limit}, "cache-limit", "what the lists of all data sets may take; those that were not opened for longest make room")
-	f.Var(positive{&p.tables}, "table-limit", "what the tables that one identity gives may take in --cache-dir; those that were not used for longest make room")
+	f.Var(bytesize.Positive{Size: &p.limit}, "cache-limit", "what the lists of all data sets may take; those that were not opened for longest make room")
+	f.Var(bytesize.Positive{Size: &p.tables}, "table-limit", "what the tables that one identity gives may take in --cache-dir; those that were not used for longest make room")
 	f.StringVar(&p.blocks, "read-cache", "", "`folder` of a local disk for what was read from buckets and web servers, or unpacked; none by default")
-	f.Var(positive{&p.room}, "read-cache-limit", "what --read-cache may take; what was not used for longest makes room")
+	f.Var(bytesize.Positive{Size: &p.room}, "read-cache-limit", "what --read-cache may take; what was not used for longest makes room")
 }
 
 // openBlocks opens the read cache; nil: there is none. The caller closes it.

@@ -226,9 +226,6 @@ func TestLocalFolderIsFoundOnNodes(t *testing.T) {
 	if _, err := connect(t, l, plan); !errors.As(err, &data) || data.Path != plan.Local {
 		t.Errorf("no data: %v", err)
 	}
-	if l.Count() != 0 {
-		t.Error("a pipeline was started for a Loader with nodes")
-	}
 }
 
 // Cores of the trainer's machine are one more node: the same batches, some of them made here, and all of them when the node is gone.

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 )
 
 // warnOfMemory logs if a node may take more memory for batches than there is. root is / but in tests.
-func warnOfMemory(log *slog.Logger, slots, share byteSize, root string) {
-	most := byteSize(min(machineBytes(root), groupBytes(root)))
+func warnOfMemory(log *slog.Logger, slots, share bytesize.Size, root string) {
+	most := bytesize.Size(min(machineBytes(root), groupBytes(root)))
 	if all := slots + share; all > most {
 		log.Warn("--max-memory, with --share-memory, is more than there is: the node may be killed when it takes that much", "asked", all.String(), "there", most.String())
 	}
@@ -22,8 +24,8 @@ func warnOfMemory(log *slog.Logger, slots, share byteSize, root string) {
 
 // standardMemory is what batches may take where nobody says: 4 GiB, or half of what there is if that is less. The other half is for pictures in
 // the making, indexes, and the kernel's pages of files. root is / but in tests.
-func standardMemory(root string) byteSize {
-	return max(leastMemory, min(4<<30, byteSize(min(machineBytes(root), groupBytes(root))/2)))
+func standardMemory(root string) bytesize.Size {
+	return max(leastMemory, min(4<<30, bytesize.Size(min(machineBytes(root), groupBytes(root))/2)))
 }
 
 // machineBytes is the machine's memory; very much where it does not tell.

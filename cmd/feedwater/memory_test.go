@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 )
 
 // A control group has no more than those above it.
@@ -45,7 +47,7 @@ func TestStandardMemory(t *testing.T) {
 	machine := func(kib string) string { return "MemTotal: " + kib + " kB\n" }
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  byteSize
+		want  bytesize.Size
 	}{
 		"unknown":       {nil, 4 << 30},
 		"large machine": {map[string]string{meminfo: machine("527433728")}, 4 << 30},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/sheet"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server/tables"
@@ -112,9 +113,9 @@ func (o *previewOptions) runPreview(ctx context.Context, in io.Reader, out, stat
 	if err != nil {
 		return err
 	}
-	sheet, err := o.drawSheet(ctx, plan)
+	drawn, err := o.drawSheet(ctx, plan)
 	if err == nil {
-		err = to.writeSheet(sheet.png)
+		err = to.writeSheet(drawn.png)
 	} else {
 		to.removeUnwritten()
 	}
@@ -123,8 +124,8 @@ func (o *previewOptions) runPreview(ctx context.Context, in io.Reader, out, stat
 		return errors.New("interrupted; nothing was written")
 	case err != nil:
 		return err
-	case sheet.failure != nil:
-		return sheet.failure
+	case drawn.failure != nil:
+		return drawn.failure
 	case o.out == "-":
 		return nil
 	}
@@ -149,11 +150,11 @@ func (o *previewOptions) drawSheet(ctx context.Context, plan *pipeline.Plan) (dr
 	done := make(chan drawn, 1)
 	go func() {
 		d := drawn{}
-		var rows []sheetRow
+		var rows []sheet.Row
 		if rows, d.err = o.makeRows(ctx, plan); d.err == nil {
 			d.rows, d.sheet.failure = len(rows), failureOf(rows)
 			o.beforeDrawing()
-			d.sheet.png, d.err = encodePNG(ctx, drawRows(rows, o.width))
+			d.sheet.png, d.err = encodePNG(ctx, sheet.Draw(rows, o.width))
 		}
 		done <- d
 	}()
@@ -167,11 +168,11 @@ func (o *previewOptions) drawSheet(ctx context.Context, plan *pipeline.Plan) (dr
 }
 
 // failureOf is an error if no sample came out.
-func failureOf(rows []sheetRow) error {
-	if len(rows) == 0 || slices.ContainsFunc(rows, func(r sheetRow) bool { return r.made }) {
+func failureOf(rows []sheet.Row) error {
+	if len(rows) == 0 || slices.ContainsFunc(rows, func(r sheet.Row) bool { return r.Made }) {
 		return nil
 	}
-	return fmt.Errorf("none of %d samples came out, the first: %s", len(rows), rows[0].cause)
+	return fmt.Errorf("none of %d samples came out, the first: %s", len(rows), rows[0].Cause)
 }
 
 // outFile is where a sheet goes. What lies there stays until the sheet is made.
@@ -253,7 +254,7 @@ func (o *previewOptions) parsePlan(in io.Reader) (*pipeline.Plan, error) {
 }
 
 // makeRows makes what the sheet shows.
-func (o *previewOptions) makeRows(ctx context.Context, plan *pipeline.Plan) ([]sheetRow, error) {
+func (o *previewOptions) makeRows(ctx context.Context, plan *pipeline.Plan) ([]sheet.Row, error) {
 	lists, err := listsFromEnvironment()
 	if err != nil {
 		return nil, usageError{err}
@@ -295,7 +296,7 @@ func (o *previewOptions) makeRows(ctx context.Context, plan *pipeline.Plan) ([]s
 		return nil, err
 	}
 	names := o.chooseSamples(uint64(data.Len()))
-	rows := make([]sheetRow, len(names))
+	rows := make([]sheet.Row, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.Workers())
 	for i, name := range names {
@@ -322,7 +323,7 @@ func (o *previewOptions) keepTable(given *tables.Store) (string, error) {
 }
 
 // makeRow makes what the sheet shows of one sample. Pictures of full size are there one at a time.
-func (o *previewOptions) makeRow(ctx context.Context, r *sheetRow, name batch.Ref, original, job *pipeline.Job) error {
+func (o *previewOptions) makeRow(ctx context.Context, r *sheet.Row, name batch.Ref, original, job *pipeline.Job) error {
 	for column := range o.epochs + 1 {
 		of, epoch := job, column-1
 		if column == 0 {
@@ -332,7 +333,7 @@ func (o *previewOptions) makeRow(ctx context.Context, r *sheetRow, name batch.Re
 		if err != nil {
 			return err
 		}
-		r.addSample(&made[0], column == 0, o.width)
+		r.AddSample(&made[0], column == 0, o.width)
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/sheet"
 )
 
 // TestPreview looks at the sheet: it has a row for each sample, the damaged one with a text, and the pictures are where they belong.
@@ -24,12 +26,12 @@ func TestPreview(t *testing.T) {
 	if code != exitOK || !strings.Contains(errs, "3 samples") {
 		t.Fatalf("code %d: %s", code, errs)
 	}
-	sheet := decodePNG(t, out)
-	if got, want := sheet.Bounds().Dx(), sheetGap+3*(64+sheetGap); got != want {
+	drawn := decodePNG(t, out)
+	if got, want := drawn.Bounds().Dx(), sheet.Gap+3*(64+sheet.Gap); got != want {
 		t.Errorf("%d pixels wide, want %d", got, want)
 	}
-	for x, want := range map[int]bool{sheetGap - 1: false, sheetGap: true, 2*sheetGap + 64: true, 2*sheetGap + 64 + 20: false, sheet.Bounds().Dx() - 1: false} {
-		if got := inked(sheet, x, sheetGap, sheetGap+40); got != want {
+	for x, want := range map[int]bool{sheet.Gap - 1: false, sheet.Gap: true, 2*sheet.Gap + 64: true, 2*sheet.Gap + 64 + 20: false, drawn.Bounds().Dx() - 1: false} {
+		if got := inked(drawn, x, sheet.Gap, sheet.Gap+40); got != want {
 			t.Errorf("column %d of pixels: something is there: %v, want %v", x, got, want)
 		}
 	}
@@ -176,20 +178,6 @@ func TestPreviewFailsWhereAllPicturesDo(t *testing.T) {
 		}
 	}
 	expect("files that are no pictures", plan(8), filepath.Base(filepath.Dir(files[0]))+"/")
-}
-
-func TestBrokenLines(t *testing.T) {
-	for text, want := range map[string]string{
-		"short":                    "short",
-		"RandomResizedCrop top 1":  "RandomResi|  zedCrop|  top 1",
-		"one two three four":       "one two|  three|  four",
-		"ten letter":               "ten letter",
-		"abcdefghijklmnopqrstuvwx": "abcdefghij|  klmnopqr|  stuvwx",
-	} {
-		if got := strings.Join(breakText(text, 10), "|"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
 }
 
 func decodePNG(t *testing.T, name string) image.Image {

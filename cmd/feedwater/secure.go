@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/identities"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/audit"
 )
@@ -19,7 +20,7 @@ type secureOptions struct {
 	tokenFile           string
 	insecure            bool
 	httpInsecure        bool
-	identities          identities
+	identities          identities.Map
 	audit               string
 }
 
@@ -59,7 +60,7 @@ func (o *secureOptions) checkFlags(listen, http string, roots []string) error {
 	case len(o.identities) > 0 && !o.isRestricted():
 		return errors.New("identities say what each may do, but nobody has to say who he is: give --token-file, or --client-ca")
 	}
-	return o.identities.checkRules(roots)
+	return o.identities.CheckRules(roots)
 }
 
 // security is what the flags come to.
@@ -84,7 +85,7 @@ func (o *secureOptions) openSecurity(stdout io.Writer, log *slog.Logger) (s secu
 }
 
 func (o *secureOptions) newAccess(log *slog.Logger) (admission.Access, error) {
-	a := admission.Access{Certificates: o.clientCA != "", Rules: o.identities.toRules()}
+	a := admission.Access{Certificates: o.clientCA != "", Rules: o.identities.Rules()}
 	if o.tokenFile == "" {
 		return a, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 	"github.com/feedwater-io/feedwater/server/audit"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -130,7 +131,7 @@ func TestMeaning(t *testing.T) {
 	for wrong, says := range map[string]string{
 		"lisen": "; did you mean listen?", "max_memory": "; did you mean max-memory?", "dta": "; did you mean data?", "something-else": "; there are listen, data",
 	} {
-		if got := suggestName(wrong, names); !strings.HasPrefix(got, says) {
+		if got := spelling.Suggest(wrong, names); !strings.HasPrefix(got, says) {
 			t.Errorf("%s: %q", wrong, got)
 		}
 	}

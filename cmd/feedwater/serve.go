@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -38,9 +39,9 @@ type serveOptions struct {
 	hostConns int
 	hostShare float64
 	workers   int
-	memory    byteSize
-	share     byteSize
-	ahead     byteSize
+	memory    bytesize.Size
+	share     bytesize.Size
+	ahead     bytesize.Size
 	lists     listPlace
 	indexes   indexPlace
 	drain     time.Duration
@@ -119,7 +120,7 @@ func (o *serveOptions) checkFlags() error {
 	case o.workers < 0 || o.workers > maxWorkers:
 		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
 	case o.memory < leastMemory:
-		return fmt.Errorf("--max-memory %s: no batch fits; give %s at least", &o.memory, new(byteSize(leastMemory)))
+		return fmt.Errorf("--max-memory %s: no batch fits; give %s at least", &o.memory, new(bytesize.Size(leastMemory)))
 	case o.read != 0 && o.read < leastReadTimeout:
 		return fmt.Errorf("--read-timeout %s: give %s at least", o.read, leastReadTimeout)
 	case o.links != "" && o.links != "beneath" && o.links != "anywhere":
@@ -303,7 +304,7 @@ func (o *serveOptions) drainServer(g *grpc.Server, s *server.Server, log *slog.L
 }
 
 // aheadMemory is what files take that are read ahead: none where all data lie on file systems.
-func (o *serveOptions) aheadMemory() byteSize {
+func (o *serveOptions) aheadMemory() bytesize.Size {
 	for _, place := range o.data {
 		if dataset.IsURL(place) {
 			return o.ahead
@@ -313,7 +314,7 @@ func (o *serveOptions) aheadMemory() byteSize {
 }
 
 // readAhead is a number of bytes as a pipeline takes it.
-func readAhead(bytes byteSize) int64 {
+func readAhead(bytes bytesize.Size) int64 {
 	if bytes == 0 {
 		return -1
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -95,7 +96,7 @@ func (o *snapshotOptions) writeList(ctx context.Context, out, status io.Writer) 
 	if err := dataset.PutList(ctx, files.Folder, &files, kept, size); err != nil {
 		return interruptedOr(ctx, fmt.Errorf("the list was made and is not kept; -o names another place: %w", err))
 	}
-	bytes := byteSize(size)
+	bytes := bytesize.Size(size)
 	fmt.Fprintf(out, "%d samples, fingerprint %s: %s in %s\n", files.Samples, files.Fingerprint, &bytes, dataset.Join(files.Folder, files.List))
 	return nil
 }
@@ -135,7 +136,7 @@ func (o *snapshotOptions) verifyList(ctx context.Context, out, status io.Writer)
 	if err != nil {
 		return interruptedOr(ctx, err)
 	}
-	bytes := byteSize(read)
+	bytes := bytesize.Size(read)
 	fmt.Fprintf(out, "%d samples, fingerprint %s: all are as the list says, %s\n", data.Len(), data.Fingerprint(), &bytes)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,6 +27,11 @@ func runtimeFolders() []string {
 		folders = append([]string{filepath.Join(dir, "feedwater")}, folders...)
 	}
 	return folders
+}
+
+// ownFolders are those of runtimeFolders that are this user's alone.
+func ownFolders() []string {
+	return slices.DeleteFunc(runtimeFolders(), func(folder string) bool { return ownFolder(folder) != nil })
 }
 
 // ownFolder makes a folder that nobody else may enter. What is there already has to be one.

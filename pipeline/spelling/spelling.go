@@ -1,6 +1,8 @@
 // Package spelling tells how far a wrong name is from a right one, for errors that suggest it.
 package spelling
 
+import "strings"
+
 // Edits is the Levenshtein distance, in bytes. Names are short; what is beyond 64 bytes counts as edits.
 func Edits(a, b string) int {
 	extra := max(len(a)-64, 0)
@@ -22,4 +24,18 @@ func Edits(a, b string) int {
 		}
 	}
 	return row[len(b)] + extra
+}
+
+// Suggest ends an error about a wrong name: with the one that it is nearest to, or else with all that there are.
+func Suggest(wrong string, names []string) string {
+	best, least := "", 1+max(2, len(wrong)/3)
+	for _, name := range names {
+		if d := Edits(wrong, name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return "; there are " + strings.Join(names, ", ")
+	}
+	return "; did you mean " + best + "?"
 }

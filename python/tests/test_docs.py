@@ -72,6 +72,30 @@ def test_what_contributing_names_is_in_the_code() -> None:
             assert set(re.findall(r"\w+", code)) <= words, code
 
 
+def test_what_an_example_names_is_where_it_says() -> None:
+    """Each step of CONTRIBUTING's examples that names files names nothing that is in none of them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    steps = re.findall(r"^\d\. (.*(?:\n   .*)*)", text, re.MULTILINE)
+    assert len(steps) > 20
+    for step in steps:
+        codes = re.findall(r"`([^`\n]+)`", step)
+        files = [path for code in codes for path in _named_files(code)]
+        source = "\n".join(path.read_text() for path in files)
+        for code in codes:
+            if files and re.fullmatch(r"[a-zA-Z][\w.]*(\(\))?", code) and not _named_files(code):
+                name = re.findall(r"\w+", code)[-1]
+                assert re.search(rf"\b{name}\b", source), f"{name}, of: {step}"
+
+
+def _named_files(code: str) -> list[Path]:
+    """The files that a path or the name of a file stands for; of a folder those with source in it and below."""
+    if not re.fullmatch(r"[\w./-]+/[\w./-]+|[\w.]+\.(go|py)", code):
+        return []
+    found = [ROOT / code] if "/" in code else [p for p in ROOT.rglob(code) if ".venv" not in p.parts]
+    every = [below for path in found for below in ([path] if path.is_file() else path.rglob("*"))]
+    return [path for path in every if path.suffix in (".go", ".py", ".proto")]
+
+
 def test_the_map_names_every_page() -> None:
     text = (ROOT / "docs" / "README.md").read_text()
     missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in text]

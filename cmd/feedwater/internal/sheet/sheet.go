@@ -1,4 +1,5 @@
-package main
+// Package sheet draws contact sheets: rows of pictures of samples, each over what was drawn for it.
+package sheet
 
 import (
 	"cmp"
@@ -21,57 +22,58 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
-// sheetRow is a sample on a contact sheet: the picture as it is, and what became of it.
-type sheetRow struct {
-	cells []sheetCell
-	made  bool   // there is a picture of it beside the original
-	cause string // of the first that there is none of
+// Row is a sample on a contact sheet: the picture as it is, and what became of it. The zero value is empty.
+type Row struct {
+	// Made: there is a picture of it beside the original. Cause is why there is none of the first that there is none of.
+	Made  bool
+	Cause string
+	cells []cell
 }
 
-// sheetCell is a picture over some lines of text.
-type sheetCell struct {
+// cell is a picture over some lines of text.
+type cell struct {
 	picture image.Image // nil if there is none
-	lines   []sheetLine
+	lines   []line
 }
 
-type sheetLine struct {
-	text string
-	ink  color.Color
+type line struct {
+	text   string
+	colour color.Color
 }
 
 var (
-	sheetPaper = color.NRGBA{255, 255, 255, 255}
-	sheetInk   = color.NRGBA{30, 36, 44, 255}
-	sheetFaint = color.NRGBA{150, 156, 164, 255}
-	sheetError = color.NRGBA{190, 30, 30, 255}
-	sheetFont  = basicfont.Face7x13
+	paper  = color.NRGBA{255, 255, 255, 255}
+	ink    = color.NRGBA{30, 36, 44, 255}
+	faint  = color.NRGBA{150, 156, 164, 255}
+	failed = color.NRGBA{190, 30, 30, 255}
+	face   = basicfont.Face7x13
 )
 
-const (
-	sheetGap  = 12
-	lineSpace = 15
-)
+// Gap is what lies between pictures and around them, in pixels.
+const Gap = 12
 
-// addSample puts a sample behind what is there, each of its views in a cell, with pictures of at most width × width. The first one is the original, which
+const lineSpace = 15
+
+// AddSample puts a sample behind what is there, each of its views in a cell, with pictures of at most width × width. The first one is the original, which
 // has a title instead of draws.
-func (r *sheetRow) addSample(s *pipeline.Sample, original bool, width int) {
+func (r *Row) AddSample(s *pipeline.Sample, original bool, width int) {
 	views := s.Views
 	if len(views) == 0 {
 		views = []pipeline.View{{Height: s.Height, Width: s.Width, Image: s.Image, Draws: s.Draws}}
 	}
 	for i := range views {
-		c := sheetCell{}
+		c := cell{}
 		if s.Err != nil {
 			cause := s.Err.Cause.Error()
-			c.lines = append(c.lines, sheetLine{cause, sheetError})
-			r.cause = cmp.Or(r.cause, filename.Text(s.Key)+": "+cause)
+			c.lines = append(c.lines, line{cause, failed})
+			r.Cause = cmp.Or(r.Cause, filename.Text(s.Key)+": "+cause)
 		} else {
-			r.made = r.made || !original
+			r.Made = r.Made || !original
 			c.picture = imaging.Fit(toImage(&views[i]), width, width, imaging.Lanczos)
 		}
 		if original {
-			c.lines = append([]sheetLine{{filename.Text(s.Key), sheetInk}}, c.lines...)
-			c.lines = append(c.lines, sheetLine{fmt.Sprintf("%d x %d, index %d", s.Width, s.Height, s.Index), sheetFaint})
+			c.lines = append([]line{{filename.Text(s.Key), ink}}, c.lines...)
+			c.lines = append(c.lines, line{fmt.Sprintf("%d x %d, index %d", s.Width, s.Height, s.Index), faint})
 		}
 		for k := range views[i].Draws {
 			c.lines = append(c.lines, drawnLine(&views[i].Draws[k]))
@@ -81,9 +83,9 @@ func (r *sheetRow) addSample(s *pipeline.Sample, original bool, width int) {
 }
 
 // drawnLine is what an op drew, faint where it left the picture alone.
-func drawnLine(d *transform.Draw) sheetLine {
+func drawnLine(d *transform.Draw) line {
 	if !d.Applied {
-		return sheetLine{d.Op + ": no", sheetFaint}
+		return line{d.Op + ": no", faint}
 	}
 	text := fractions.ReplaceAllStringFunc(string(d.Parameters), func(number string) string {
 		x, err := strconv.ParseFloat(number, 64)
@@ -93,7 +95,7 @@ func drawnLine(d *transform.Draw) sheetLine {
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	})
 	text = strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(text)
-	return sheetLine{strings.TrimSpace(d.Op + " " + text), sheetInk}
+	return line{strings.TrimSpace(d.Op + " " + text), ink}
 }
 
 // fractions are numbers of JSON with more digits than people read.
@@ -109,35 +111,35 @@ func toImage(s *pipeline.View) image.Image {
 	return m
 }
 
-// drawRows draws rows of cells that are so wide.
-func drawRows(rows []sheetRow, width int) image.Image {
+// Draw draws rows whose pictures are at most width pixels wide.
+func Draw(rows []Row, width int) image.Image {
 	columns := 0
 	for i := range rows {
 		rows[i].breakLines(width)
 		columns = max(columns, len(rows[i].cells))
 	}
-	height := sheetGap
+	height := Gap
 	for i := range rows {
-		height += rows[i].totalHeight() + sheetGap
+		height += rows[i].totalHeight() + Gap
 	}
-	sheet := imaging.New(sheetGap+columns*(width+sheetGap), height, sheetPaper)
-	y := sheetGap
+	sheet := imaging.New(Gap+columns*(width+Gap), height, paper)
+	y := Gap
 	for i := range rows {
 		rows[i].drawOn(sheet, y, width)
-		y += rows[i].totalHeight() + sheetGap
+		y += rows[i].totalHeight() + Gap
 	}
 	return sheet
 }
 
 // breakLines makes lines short enough.
-func (r *sheetRow) breakLines(width int) {
-	letters := max(1, width/sheetFont.Advance)
+func (r *Row) breakLines(width int) {
+	letters := max(1, width/face.Advance)
 	for i := range r.cells {
 		c := &r.cells[i]
-		var lines []sheetLine
+		var lines []line
 		for _, l := range c.lines {
 			for _, text := range breakText(l.text, letters) {
-				lines = append(lines, sheetLine{text, l.ink})
+				lines = append(lines, line{text, l.colour})
 			}
 		}
 		c.lines = lines
@@ -171,7 +173,7 @@ func lastSpace(text []rune) int {
 }
 
 // pictureHeight is the height of the tallest one.
-func (r *sheetRow) pictureHeight() int {
+func (r *Row) pictureHeight() int {
 	h := 0
 	for _, c := range r.cells {
 		if c.picture != nil {
@@ -181,21 +183,21 @@ func (r *sheetRow) pictureHeight() int {
 	return h
 }
 
-func (r *sheetRow) totalHeight() int {
-	lines := slices.MaxFunc(r.cells, func(a, b sheetCell) int { return len(a.lines) - len(b.lines) })
+func (r *Row) totalHeight() int {
+	lines := slices.MaxFunc(r.cells, func(a, b cell) int { return len(a.lines) - len(b.lines) })
 	return r.pictureHeight() + 4 + lineSpace*len(lines.lines)
 }
 
-func (r *sheetRow) drawOn(sheet *image.NRGBA, top, width int) {
+func (r *Row) drawOn(sheet *image.NRGBA, top, width int) {
 	below := top + r.pictureHeight()
 	for i, c := range r.cells {
-		left := sheetGap + i*(width+sheetGap)
+		left := Gap + i*(width+Gap)
 		if c.picture != nil {
 			b := c.picture.Bounds()
 			draw.Draw(sheet, b.Sub(b.Min).Add(image.Pt(left, below-b.Dy())), c.picture, b.Min, draw.Src)
 		}
 		for n, l := range c.lines {
-			pen := font.Drawer{Dst: sheet, Src: image.NewUniform(l.ink), Face: sheetFont, Dot: fixed.P(left, below+4+sheetFont.Ascent+n*lineSpace)}
+			pen := font.Drawer{Dst: sheet, Src: image.NewUniform(l.colour), Face: face, Dot: fixed.P(left, below+4+face.Ascent+n*lineSpace)}
 			pen.DrawString(l.text)
 		}
 	}

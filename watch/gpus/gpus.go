@@ -1,4 +1,6 @@
-package main
+// Package gpus tells how this machine's GPUs are, as feedwater-nvml reads them. docs/nvml.md. What is wrong with the program, or with the
+// driver, makes them unknown, which is all.
+package gpus
 
 import (
 	"bufio"
@@ -17,12 +19,13 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// gpus are the GPUs of this machine as feedwater-nvml tells them, which runs while somebody asks, once per user and machine. Whatever
-// is wrong with it or with the driver, they are just unknown.
-type gpus struct {
-	log  *slog.Logger
-	host string
-	wake chan struct{}
+// Readings are those of feedwater-nvml, which runs while somebody asks, once per user and machine. The methods may be called from many
+// goroutines at once.
+type Readings struct {
+	log     *slog.Logger
+	host    string
+	folders func() []string
+	wake    chan struct{}
 
 	mu     sync.Mutex
 	asked  time.Time
@@ -36,13 +39,14 @@ const (
 	retryNVML = 30 * time.Second
 )
 
-func newGPUs(log *slog.Logger) *gpus {
+// New returns readings of nothing yet. Folders are this user's alone; in the first that can be written to lies the lock of whoever reads.
+func New(log *slog.Logger, folders func() []string) *Readings {
 	host, _ := os.Hostname()
-	return &gpus{log: log, host: pulse.CleanName(host), wake: make(chan struct{}, 1)}
+	return &Readings{log: log, folders: folders, host: pulse.CleanName(host), wake: make(chan struct{}, 1)}
 }
 
-// latestStatus is what is known now. It never waits.
-func (g *gpus) latestStatus() []*pb.GpuStatus {
+// LatestStatus is what is known now. It never waits.
+func (g *Readings) LatestStatus() []*pb.GpuStatus {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = time.Now()
@@ -56,14 +60,14 @@ func (g *gpus) latestStatus() []*pb.GpuStatus {
 	return g.latest
 }
 
-func (g *gpus) isWanted() bool {
+func (g *Readings) isWanted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return time.Since(g.asked) < askedFor
 }
 
-// runWhileWanted runs the program while somebody asks, until ctx ends.
-func (g *gpus) runWhileWanted(ctx context.Context) {
+// RunWhileWanted runs the program while somebody asks, until ctx ends.
+func (g *Readings) RunWhileWanted(ctx context.Context) {
 	program := findNVML()
 	for program != "" {
 		select {
@@ -102,8 +106,8 @@ func findNVML() string {
 }
 
 // readProgram reads the program's lines until it ends, nobody asks any more, or ctx ends.
-func (g *gpus) readProgram(ctx context.Context, program string) {
-	unlock, ok := lockGPUs()
+func (g *Readings) readProgram(ctx context.Context, program string) {
+	unlock, ok := g.lockReading()
 	if !ok {
 		return // another agent of this user's tells them
 	}
@@ -137,12 +141,9 @@ func (g *gpus) readProgram(ctx context.Context, program string) {
 	}
 }
 
-// lockGPUs holds a file that one process per user holds at a time; the kernel lets it go with the process.
-func lockGPUs() (unlock func(), ok bool) {
-	for _, folder := range runtimeFolders() {
-		if ownFolder(folder) != nil {
-			continue
-		}
+// lockReading holds a file that one process per user holds at a time; the kernel lets it go with the process.
+func (g *Readings) lockReading() (unlock func(), ok bool) {
+	for _, folder := range g.folders() {
 		f, err := os.OpenFile(filepath.Join(folder, "nvml.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			continue
@@ -176,7 +177,7 @@ type nvmlLine struct {
 	} `json:"gpus"`
 }
 
-func (g *gpus) parseLine(text []byte) {
+func (g *Readings) parseLine(text []byte) {
 	var line nvmlLine
 	if json.Unmarshal(text, &line) != nil {
 		return

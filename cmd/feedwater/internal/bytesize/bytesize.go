@@ -1,15 +1,18 @@
-package main
+// Package bytesize has flags that are sizes: 4GiB, 500MB.
+package bytesize
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// byteSize is a flag like 4GiB, 500MB or a plain number of bytes. Whether 0 means anything, and what, is the matter of whoever has it.
-type byteSize int64
+// Size is a flag like 4GiB, 500MB or a plain number of bytes. Whether 0 means anything, and what, is the matter of whoever has it.
+type Size int64
 
-var byteUnits = []struct {
+var units = []struct {
 	suffix string
 	factor float64
 }{
@@ -18,8 +21,8 @@ var byteUnits = []struct {
 }
 
 // Set implements pflag.Value.
-func (b *byteSize) Set(s string) error {
-	for _, u := range byteUnits {
+func (b *Size) Set(s string) error {
+	for _, u := range units {
 		number, ok := strings.CutSuffix(s, u.suffix)
 		if !ok {
 			continue
@@ -28,32 +31,32 @@ func (b *byteSize) Set(s string) error {
 		if err != nil || !(v == 0 || v*u.factor >= 1 && v*u.factor < 1<<62) {
 			return fmt.Errorf("%q is no size; write it like 4GiB or 500MB", s)
 		}
-		*b = byteSize(v * u.factor)
+		*b = Size(v * u.factor)
 		return nil
 	}
 	return nil
 }
 
-// positive is a byteSize of which 0 means nothing.
-type positive struct{ *byteSize }
+// Positive is a Size of which 0 means nothing.
+type Positive struct{ *Size }
 
 // Set implements pflag.Value.
-func (p positive) Set(s string) error {
-	var b byteSize
+func (p Positive) Set(s string) error {
+	var b Size
 	if err := b.Set(s); err != nil {
 		return err
 	}
 	if b == 0 {
 		return fmt.Errorf("%q is no size above 0; write it like 4GiB or 500MB", s)
 	}
-	*p.byteSize = b
+	*p.Size = b
 	return nil
 }
 
 // String implements pflag.Value.
-func (b *byteSize) String() string {
+func (b *Size) String() string {
 	for i := 3; i >= 0; i-- {
-		if u := byteUnits[i]; float64(*b) >= u.factor {
+		if u := units[i]; float64(*b) >= u.factor {
 			return strconv.FormatFloat(float64(*b)/u.factor, 'g', 4, 64) + u.suffix
 		}
 	}
@@ -61,4 +64,7 @@ func (b *byteSize) String() string {
 }
 
 // Type implements pflag.Value.
-func (b *byteSize) Type() string { return "size" }
+func (b *Size) Type() string { return "size" }
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (b *Size) UnmarshalYAML(n *yaml.Node) error { return b.Set(n.Value) }

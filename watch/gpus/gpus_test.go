@@ -1,4 +1,4 @@
-package main
+package gpus
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // reader is a stand-in for feedwater-nvml: a shell script.
-func reader(t *testing.T, script string) *gpus {
+func reader(t *testing.T, script string) *Readings {
 	t.Helper()
 	folder := t.TempDir()
 	program := filepath.Join(folder, "nvml")
@@ -20,11 +20,10 @@ func reader(t *testing.T, script string) *gpus {
 		t.Fatal(err)
 	}
 	t.Setenv("FEEDWATER_NVML", program)
-	t.Setenv("XDG_RUNTIME_DIR", folder)
-	g := newGPUs(slog.New(slog.DiscardHandler))
+	g := New(slog.New(slog.DiscardHandler), func() []string { return []string{folder} })
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { g.runWhileWanted(ctx) })
+	running.Go(func() { g.RunWhileWanted(ctx) })
 	t.Cleanup(running.Wait)
 	t.Cleanup(cancel)
 	return g
@@ -36,19 +35,19 @@ const nvmlText = `{"gpus": [{"index": 3, "uuid": "GPU-1", "name": "H200", "lost"
 
 func TestGPUsAreRead(t *testing.T) {
 	g := reader(t, fmt.Sprintf("echo '%s' | tr -d '\\n'; echo; sleep 60", nvmlText))
-	for deadline := time.Now().Add(time.Minute); len(g.latestStatus()) == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(g.LatestStatus()) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no GPUs")
 		}
 	}
-	all := g.latestStatus()
+	all := g.LatestStatus()
 	if a := all[0]; len(all) != 2 || a.Index != 3 || a.Name != "H200" || a.GetBusy() != 0.4 || a.GetMemoryTotalBytes() != 9 || len(a.Throttles) != 1 || len(a.Processes) != 1 || a.Processes[0].MemoryBytes != nil {
 		t.Errorf("%v", all)
 	}
 	if b := all[1]; b.Busy != nil || b.Unknown != "no permission" || b.MemoryUsedBytes != nil {
 		t.Errorf("what is unknown is told as %v", b)
 	}
-	if unlock, ok := lockGPUs(); ok {
+	if unlock, ok := g.lockReading(); ok {
 		unlock()
 		t.Error("a second reader may run beside the first")
 	}
@@ -58,15 +57,15 @@ func TestGPUsAreRead(t *testing.T) {
 func TestGPUsUnknown(t *testing.T) {
 	for _, script := range []string{"exit 1", "echo nonsense; echo '{\"gpus\": [], \"reason\": \"no driver\"}'", "kill -9 $$"} {
 		g := reader(t, script)
-		g.latestStatus()
+		g.LatestStatus()
 		g.readProgram(t.Context(), os.Getenv("FEEDWATER_NVML"))
-		if all := g.latestStatus(); len(all) != 0 {
+		if all := g.LatestStatus(); len(all) != 0 {
 			t.Errorf("%s: %v", script, all)
 		}
 	}
-	g := newGPUs(slog.New(slog.DiscardHandler))
+	g := New(slog.New(slog.DiscardHandler), func() []string { return []string{t.TempDir()} })
 	g.readProgram(t.Context(), "/nowhere")
-	if all := g.latestStatus(); all != nil {
+	if all := g.LatestStatus(); all != nil {
 		t.Errorf("%v", all)
 	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package identities reads what a node lets each identity do: a flag, or a mapping of the configuration file.
+package identities
 
 import (
 	"bytes"
@@ -12,36 +13,37 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline/spelling"
 	"github.com/feedwater-io/feedwater/server/admission"
 )
 
-// identities is a flag of what each identity may do, by its name; "*" is all others.
-type identities map[string]identity
+// Map is a flag of what each identity may do, by its name; "*" is all others.
+type Map map[string]Identity
 
-// identity is one of them, as it stands in the config file. docs/configuration.md describes the members.
-type identity struct {
-	Roots          []string `yaml:"roots"`
-	MaxStreams     int      `yaml:"max-streams"`
-	MaxWants       int      `yaml:"max-wants"`
-	MaxMemory      byteSize `yaml:"max-memory"`
-	CallsPerSecond float64  `yaml:"calls-per-second"`
-	WantsPerSecond float64  `yaml:"wants-per-second"`
-	BytesPerSecond byteSize `yaml:"bytes-per-second"`
-	Weight         float64  `yaml:"weight"`
-	Watch          bool     `yaml:"watch"`
+// Identity is one of them, as it stands in the config file. docs/configuration.md describes the members.
+type Identity struct {
+	Roots          []string      `yaml:"roots"`
+	MaxStreams     int           `yaml:"max-streams"`
+	MaxWants       int           `yaml:"max-wants"`
+	MaxMemory      bytesize.Size `yaml:"max-memory"`
+	CallsPerSecond float64       `yaml:"calls-per-second"`
+	WantsPerSecond float64       `yaml:"wants-per-second"`
+	BytesPerSecond bytesize.Size `yaml:"bytes-per-second"`
+	Weight         float64       `yaml:"weight"`
+	Watch          bool          `yaml:"watch"`
 }
 
-// identityKeys are the members of an identity.
-var identityKeys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second", "weight", "watch"}
+// Keys are the members of an identity.
+var Keys = []string{"roots", "max-streams", "max-wants", "max-memory", "calls-per-second", "wants-per-second", "bytes-per-second", "weight", "watch"}
 
 // Set implements pflag.Value. All identities come at once.
-func (i *identities) Set(s string) error {
+func (i *Map) Set(s string) error {
 	var raw map[string]map[string]yaml.Node
 	if err := decodeYAML(s, &raw); err != nil {
 		return fmt.Errorf("not identities, as {NAME: {roots: [ROOT]}}: %w", err)
 	}
-	all := identities{}
+	all := Map{}
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		if err := checkMembers(raw[name]); err != nil {
 			return fmt.Errorf("identity %s: %w", name, err)
@@ -57,12 +59,12 @@ func (i *identities) Set(s string) error {
 // checkMembers finds the member of an identity that is none, or has no value of its kind.
 func checkMembers(members map[string]yaml.Node) error {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if !slices.Contains(identityKeys, key) {
-			return fmt.Errorf("%q is no member of an identity%s", key, suggestName(key, identityKeys))
+		if !slices.Contains(Keys, key) {
+			return fmt.Errorf("%q is no member of an identity%s", key, spelling.Suggest(key, Keys))
 		}
 		value := members[key]
 		alone := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, &value}}
-		if err := alone.Decode(new(identity)); err != nil {
+		if err := alone.Decode(new(Identity)); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -77,8 +79,8 @@ func decodeYAML(s string, v any) error {
 	return nil
 }
 
-// SetNode implements structured.
-func (i *identities) SetNode(n *yaml.Node) error {
+// SetNode sets it to a mapping of YAML.
+func (i *Map) SetNode(n *yaml.Node) error {
 	var b bytes.Buffer
 	if err := yaml.NewEncoder(&b).Encode(n); err != nil {
 		return err
@@ -86,17 +88,14 @@ func (i *identities) SetNode(n *yaml.Node) error {
 	return i.Set(b.String())
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (b *byteSize) UnmarshalYAML(n *yaml.Node) error { return b.Set(n.Value) }
-
 // String implements pflag.Value.
-func (i *identities) String() string { return strings.Join(slices.Sorted(maps.Keys(*i)), ",") }
+func (i *Map) String() string { return strings.Join(slices.Sorted(maps.Keys(*i)), ",") }
 
 // Type implements pflag.Value.
-func (i *identities) Type() string { return "YAML" }
+func (i *Map) Type() string { return "YAML" }
 
-// checkRules finds roots that the node does not serve, and what is no limit.
-func (i identities) checkRules(roots []string) error {
+// CheckRules finds roots that the node does not serve, and what is no limit.
+func (i Map) CheckRules(roots []string) error {
 	for _, name := range slices.Sorted(maps.Keys(i)) {
 		one := i[name]
 		for _, root := range one.Roots {
@@ -119,8 +118,8 @@ func (i identities) checkRules(roots []string) error {
 	return nil
 }
 
-// toRules are what the server makes of them.
-func (i identities) toRules() map[string]admission.Rule {
+// Rules are what the server makes of them.
+func (i Map) Rules() map[string]admission.Rule {
 	rules := map[string]admission.Rule{}
 	for name, one := range i {
 		rules[name] = admission.Rule{
@@ -129,18 +128,4 @@ func (i identities) toRules() map[string]admission.Rule {
 		}
 	}
 	return rules
-}
-
-// suggestName suggests the name that a wrong one is nearest to.
-func suggestName(wrong string, names []string) string {
-	best, least := "", 1+max(2, len(wrong)/3)
-	for _, name := range names {
-		if d := spelling.Edits(wrong, name); d < least {
-			best, least = name, d
-		}
-	}
-	if best == "" {
-		return "; there are " + strings.Join(names, ", ")
-	}
-	return "; did you mean " + best + "?"
 }
