@@ -21,7 +21,8 @@ class SimClock:
 
 class SimMark:
     def __init__(self, gpu: SimGpu, place: tuple[int, int]) -> None:
-        self.gpu, self.place, self.at = gpu, place, max(gpu.clock.now, gpu.free_at)
+        free_at = gpu.further.get(place, gpu.free_at)
+        self.gpu, self.place, self.at = gpu, place, max(gpu.clock.now, free_at)
 
     def done(self) -> bool:
         return self.gpu.clock.now >= self.at
@@ -38,6 +39,10 @@ class SimGpu:
         self.clock, self.free_at, self.busy = clock, 0.0, 0.0
         self.place = (0, 0)
         self.other_work = ""
+        self.further: dict[tuple[int, int], float] = {}
+        """Further streams, and when each is free."""
+        self.foreign = False
+        """Whether one of them is none of torch's."""
         self.asked = 0
         self._ends: deque[float] = deque(maxlen=ahead)
 
@@ -73,12 +78,19 @@ class SimGpu:
 
     # -- feedwater._meter.gpu_events.Gpu ------------------------------------------------------------------------------
 
-    def record_mark(self) -> SimMark:
-        return SimMark(self, self.place)
+    def launch_further(self, place: tuple[int, int], seconds: float) -> None:
+        """Submits work to a further stream."""
+        self.further[place] = max(self.clock.now, self.further.get(place, 0.0)) + seconds
+
+    def record_mark(self, stream: Any = None) -> SimMark:
+        return SimMark(self, stream or self.place)
+
+    def find_further(self, place: tuple[int, int]) -> list[tuple[int, int]] | None:
+        return None if self.foreign or self.other_work else list(self.further)
 
     def free_mark(self, mark: Any) -> None:
         assert isinstance(mark, SimMark)
 
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         self.asked += 1
-        return self.other_work
+        return self.other_work or ("the program uses further streams" if self.further else "")

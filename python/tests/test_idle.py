@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 import threading
@@ -391,6 +392,51 @@ def test_work_elsewhere_is_looked_for_again_and_again_but_seldom(monkeypatch: py
     assert unknown(loop) == "the program uses further streams"
 
 
+def side_stream(loop: Loop, steps: int = 200) -> None:
+    """A GPU that runs dry in next for 10 ms, in 6 of which a further stream works."""
+    for _ in range(steps):
+        loop.next(10 * MS)
+        loop.gpu.kernels(20 * MS)
+        loop.gpu.synchronize()
+        loop.gpu.launch_further((0, 9), 6 * MS)
+
+
+def test_work_on_a_further_stream_is_no_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    side_stream(loop)
+    figures = loop.pace.meter.stats_fields()
+    steps = figures["idle_step_s"] / (30 * MS)
+    assert steps > 190, "what was read before the stream was seen is dropped, and no more"
+    assert figures["idle_s"] / steps == pytest.approx(4 * MS, rel=0.01)
+    assert figures["idle_unknown"] == ""
+
+
+def test_a_further_stream_that_ends_last_or_begins_late_is_busy_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    for _ in range(200):
+        loop.next(10 * MS)
+        loop.gpu.kernels(20 * MS)
+        loop.gpu.launch_further((0, 9), 35 * MS)
+    loop.finish()
+    assert loop.pace.meter.stats_fields()["idle_s"] == pytest.approx(0, abs=1e-9)
+
+
+def test_streams_that_torch_did_not_make_are_unknown_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    loop.gpu.foreign = True
+    side_stream(loop, 5)
+    assert unknown(loop) == "the program uses further streams"
+
+
+def test_marks_of_further_streams_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, held = Loop(False, monkeypatch), []
+    record, free = loop.gpu.record_mark, loop.gpu.free_mark
+    monkeypatch.setattr(loop.gpu, "record_mark", lambda stream=None: held.append(1) or record(stream))
+    monkeypatch.setattr(loop.gpu, "free_mark", lambda mark: held.pop() and free(mark))
+    side_stream(loop)
+    assert len(held) <= 4 + 2 * 4, "but for those of turns that were dropped"
+
+
 def test_another_thread_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(False, monkeypatch)
     turn(loop)
@@ -471,6 +517,7 @@ def paper(segments: list[dict[str, Any]], backend: str = "native") -> Any:
             return 250.0
 
     stream = SimpleNamespace(device_index=2, cuda_stream=0)
+    handles = itertools.cycle(range(100, 100 + 4 * 32))
     return SimpleNamespace(
         cuda=SimpleNamespace(
             Event=Event,
@@ -478,6 +525,8 @@ def paper(segments: list[dict[str, Any]], backend: str = "native") -> Any:
             is_current_stream_capturing=lambda: False,
             memory_snapshot=lambda: segments,
             get_allocator_backend=lambda: backend,
+            default_stream=lambda device: SimpleNamespace(device_index=device, cuda_stream=0),
+            Stream=lambda device, priority: SimpleNamespace(device_index=device, cuda_stream=next(handles)),
         )
     )
 
@@ -505,4 +554,11 @@ def test_cuda_tells_of_work_elsewhere_by_the_memory_it_holds() -> None:
     assert elsewhere(segment(), segment(stream=9, size=0), segment(stream=9, pool=(0, 1))) == ""
     assert "GPU 3" in elsewhere(segment(), segment(device=3))
     assert "further streams" in elsewhere(segment(), segment(stream=9))
+    further = Cuda(paper([segment(), segment(stream=103), segment(stream=101), segment(stream=103)])).find_further(
+        (2, 0)
+    )
+    assert further is not None and [stream.cuda_stream for stream in further] == [101, 103]
+    assert Cuda(paper([segment(), segment(stream=9)])).find_further((2, 0)) is None, "none of torch's"
+    assert Cuda(paper([segment(), segment(device=3)])).find_further((2, 0)) is None
+    assert Cuda(paper([segment(stream=100 + place) for place in range(5)])).find_further((2, 0)) is None, "too many"
     assert "cudaMallocAsync" in Cuda(paper([], "cudaMallocAsync")).find_elsewhere((2, 0))

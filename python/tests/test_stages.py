@@ -309,7 +309,7 @@ def test_events_that_fail_end_the_measuring_and_not_the_training(
         if name == "mark":
             monkeypatch.setattr(gpu, "record_mark", fail)
         if name == "none":  # a CUDA graph is being captured all the time
-            monkeypatch.setattr(gpu, "record_mark", lambda: None)
+            monkeypatch.setattr(gpu, "record_mark", lambda *_: None)
         with monkeypatch.context() as patch, feedwater.stages(model) as s:
             if name == "until":
                 patch.setattr("sim_gpu.SimMark.until", fail)

@@ -13,6 +13,10 @@ from .._common.torch_modes import imported_torch
 __all__ = ["Cuda", "Gpu", "Mark", "find_gpu", "synchronize_gpu"]
 
 SPARE_EVENTS = 64
+MOST_FURTHER = 4
+"""Streams beside the loop's that marks are recorded on."""
+PRIORITIES, STREAMS_OF_A_PRIORITY = (0, -1, -2, -3), 32
+"""Of torch's streams."""
 
 
 class Mark(Protocol):
@@ -35,8 +39,8 @@ class Mark(Protocol):
 class Gpu(Protocol):
     """What a meter needs of a GPU. Any method may raise what the driver raises."""
 
-    def record_mark(self) -> Mark | None:
-        """Records a mark on the stream that the calling thread uses now; None while that is impossible."""
+    def record_mark(self, stream: Any = None) -> Mark | None:
+        """Records a mark on the stream that the calling thread uses now, or on stream; None where it cannot."""
         ...
 
     def free_mark(self, mark: Any) -> None:
@@ -45,6 +49,10 @@ class Gpu(Protocol):
 
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Why that stream is not all of this process's GPU work; "" if it seems to be. May cost a millisecond."""
+        ...
+
+    def find_further(self, place: tuple[int, int]) -> list[Any] | None:
+        """The streams that together with that one seem to be all of it; None if marks cannot be had on all."""
         ...
 
 
@@ -72,13 +80,13 @@ class Cuda:
         self._torch = torch
         self._spare: list[CudaMark] = []
 
-    def record_mark(self) -> CudaMark | None:
-        """Records an event on the current stream; none into a CUDA graph that is being captured."""
+    def record_mark(self, stream: Any = None) -> CudaMark | None:
+        """Records an event on the current stream, or on stream; none into a CUDA graph that is being captured."""
         cuda = self._torch.cuda
         if cuda.is_current_stream_capturing():
             return None
         mark = self._spare.pop() if self._spare else CudaMark(cuda.Event(enable_timing=True))
-        stream = cuda.current_stream()
+        stream = cuda.current_stream() if stream is None else stream
         mark.event.record(stream)
         mark.place = (stream.device_index, stream.cuda_stream)
         return mark
@@ -93,14 +101,41 @@ class Cuda:
         cuda = self._torch.cuda
         if cuda.get_allocator_backend() != "native":
             return f"the allocator {cuda.get_allocator_backend()} does not tell which streams are in use"
-        for segment in cuda.memory_snapshot():
-            if not segment["allocated_size"] or tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0):
-                continue  # nothing is alive in it, or a CUDA graph's own pool, which is filled while capturing
-            if segment["device"] != place[0]:
-                return f"this process works on GPU {segment['device']} as well as on {place[0]}"
-            if segment["stream"] != place[1]:
+        for device, stream in self._list_used():
+            if device != place[0]:
+                return f"this process works on GPU {device} as well as on {place[0]}"
+            if stream != place[1]:
                 return "the program uses further streams"
         return ""
+
+    def find_further(self, place: tuple[int, int]) -> list[Any] | None:
+        """Those that torch made, which it never destroys; None where another library's is among them, or too many."""
+        if self._torch.cuda.get_allocator_backend() != "native":
+            return None
+        used = self._list_used() - {place}
+        known = self._list_pool(place[0]) if used else {}
+        if len(used) > MOST_FURTHER or any(device != place[0] or stream not in known for device, stream in used):
+            return None
+        return [known[stream] for _, stream in sorted(used)]
+
+    def _list_used(self) -> set[tuple[int, int]]:
+        """Device and stream of all tensors that are alive, but for what a CUDA graph was captured with."""
+        return {
+            (segment["device"], segment["stream"])
+            for segment in self._torch.cuda.memory_snapshot()
+            if segment["allocated_size"] and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
+        }
+
+    def _list_pool(self, device: int) -> dict[int, Any]:
+        """All streams of a GPU that torch gives out, by their handles.
+
+        It gives them out in turn, so asking for all of a priority leaves the turn where it was.
+        """
+        cuda = self._torch.cuda
+        streams = [cuda.default_stream(device)]
+        for priority in PRIORITIES:
+            streams += [cuda.Stream(device, priority=priority) for _ in range(STREAMS_OF_A_PRIORITY)]
+        return {stream.cuda_stream: stream for stream in streams}
 
 
 def find_gpu() -> Gpu | None:

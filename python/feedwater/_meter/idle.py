@@ -31,8 +31,9 @@ class Reader(Protocol):
 class Turn(NamedTuple):
     """One turn of the loop whose marks may not be reached yet."""
 
-    before: Mark
-    after: Mark
+    before: tuple[Mark, ...]
+    after: tuple[Mark, ...]
+    """Of the loop's stream first, then of further ones."""
     landed: Mark | None
     """When the batch is on the GPU, for the loop's stream; None where the program copies."""
     wait_s: float
@@ -54,6 +55,9 @@ class Meter:
     Where batches are copied by us, a third mark stands behind the stream's wait for the copy: from the second to it the
     stream stood still for the copy, and for what the host did until it submitted that. This is no idle.
 
+    Where the program works on further streams of torch, marks are recorded on them too, and the GPU stood still where
+    all of them had nothing to do: from the last of the first marks to the first of the second ones.
+
     unknown says why there is no reading, and never goes away once work was seen where the marks do not tell of it.
     """
 
@@ -64,8 +68,10 @@ class Meter:
         self.unknown = "nothing was measured yet"
         self._find = find or gpu_events.find_gpu
         self._gpu: Gpu | None = None
-        self._before: Mark | None = None
-        self._after: Mark | None = None
+        self._before: tuple[Mark, ...] | None = None
+        self._after: tuple[Mark, ...] | None = None
+        self._further: list[Any] = []
+        """Streams beside the loop's that work for this program."""
         self._landed: Mark | None = None
         self._pending: deque[Turn] = deque()
         self._place: tuple[int, int] | None = None
@@ -86,12 +92,12 @@ class Meter:
         if threading.current_thread() is not threading.main_thread():
             self._give_up("next is called outside the main thread, so the GPU may be used by another one")
         elif len(self._pending) < MOST_PENDING:
-            self._before = self._record_mark()
+            self._before = self._record_marks()
 
     def note_arrival(self) -> None:
         """The batch is there. What follows before next returns is the program's own work."""
         if self._before is not None and self._after is None:
-            self._after = self._record_mark()
+            self._after = self._record_marks()
 
     def note_landing(self) -> None:
         """The loop's stream waits for the batch's copy to it, and what follows is other work."""
@@ -120,15 +126,16 @@ class Meter:
 
     def end_pass(self) -> None:
         """next returned nothing: its marks mean nothing."""
-        for mark in (self._before, self._after, self._landed):
-            if mark is not None and self._gpu is not None:
-                self._gpu.free_mark(mark)
+        landed = () if self._landed is None else (self._landed,)
+        for mark in (*(self._before or ()), *(self._after or ()), *landed):
+            assert self._gpu is not None
+            self._gpu.free_mark(mark)
         self._before = self._after = self._landed = None
 
     def read_marks(self) -> None:
         """Takes in the turns that the GPU has come to."""
         try:
-            while not self._off and self._pending and (self._pending[0].landed or self._pending[0].after).done():
+            while not self._off and self._pending and _is_reached(self._pending[0]):
                 self._add_turn(self._pending.popleft())
         except (RuntimeError, NotImplementedError) as error:
             self._give_up(f"the GPU's events cannot be read: {error}")
@@ -145,15 +152,17 @@ class Meter:
     def _add_turn(self, turn: Turn) -> None:
         gpu = self._gpu
         assert gpu is not None
-        if not turn.before.place == turn.after.place == (self._place or turn.after.place):
+        before, after = turn.before[0].place, turn.after[0].place
+        if not before == after == (self._place or after):
             if turn.reader is not None:
                 turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
             self._give_up("the loop uses several streams or GPUs")
             return
-        self._place = turn.after.place
-        self.last_idle_s = max(0.0, min(turn.before.until(turn.after), turn.wait_s))
+        self._place = after
+        gaps = [begin.until(end) for begin in turn.before for end in turn.after]
+        self.last_idle_s = max(0.0, min(*gaps, turn.wait_s))
         self.idle_s += self.last_idle_s
-        transfer_s = UNKNOWN if turn.landed is None else max(0.0, turn.after.until(turn.landed))
+        transfer_s = UNKNOWN if turn.landed is None else max(0.0, turn.after[0].until(turn.landed))
         if turn.landed is not None:
             self.transfer_s += transfer_s
             self._transfers += 1
@@ -162,8 +171,8 @@ class Meter:
             turn.reader.idle_s, turn.reader.transfer_s = self.last_idle_s, transfer_s
         self.step_s += turn.step_s
         self.unknown = ""
-        gpu.free_mark(turn.before)
-        gpu.free_mark(turn.after)
+        for mark in (*turn.before, *turn.after):
+            gpu.free_mark(mark)
         self._readings += 1
         if self._readings >= self._look_at:
             self._look_at = self._readings + min(self._readings, LOOK_EVERY)
@@ -172,15 +181,36 @@ class Meter:
     def _check_streams(self, gpu: Gpu, place: tuple[int, int]) -> None:
         try:
             reason = gpu.find_elsewhere(place)
+            further = gpu.find_further(place) if reason else self._further
         except (RuntimeError, AttributeError, KeyError, NotImplementedError) as error:
-            reason = f"torch does not tell which streams are in use: {error}"
-        if reason:
+            reason, further = f"torch does not tell which streams are in use: {error}", None
+        if further is None:
             self._give_up(reason)
+        elif any(stream not in self._further for stream in further):
+            self._follow_streams([*self._further, *(stream for stream in further if stream not in self._further)])
 
-    def _record_mark(self) -> Mark | None:
+    def _follow_streams(self, streams: list[Any]) -> None:
+        """Marks are recorded on further streams too. What was read without them says too much, and is dropped."""
+        self._further = streams
+        self.idle_s = self.step_s = self.transfer_s = 0.0
+        self._transfers, self._look_at = 0, self._readings + 1
+        self.unknown, self.last_idle_s = "nothing was measured yet", None
+        for turn in self._pending:
+            if turn.reader is not None:
+                turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
+        self._pending.clear()
+
+    def _record_marks(self) -> tuple[Mark, ...] | None:
+        """On the loop's stream, and on the further ones."""
+        marks = [self._record_mark(), *(self._record_mark(stream) for stream in self._further)]
+        return None if None in marks else tuple(mark for mark in marks if mark is not None)
+
+    def _record_mark(self, stream: Any = None) -> Mark | None:
+        if self._off:
+            return None
         assert self._gpu is not None
         try:
-            return self._gpu.record_mark()
+            return self._gpu.record_mark(stream)
         except (RuntimeError, AttributeError, NotImplementedError) as error:
             self._give_up(f"the GPU has no events to measure with: {error}")
             return None
@@ -192,3 +222,8 @@ class Meter:
             if turn.reader is not None:
                 turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
         self._pending.clear()
+
+
+def _is_reached(turn: Turn) -> bool:
+    last = turn.after if turn.landed is None else (*turn.after, turn.landed)
+    return all(mark.done() for mark in last)

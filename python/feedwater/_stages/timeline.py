@@ -49,7 +49,7 @@ class Instant(float):
 class Host:
     """The host's clock, where no GPU has events."""
 
-    def record_mark(self) -> Instant:
+    def record_mark(self, stream: Any = None) -> Instant:
         """Now."""
         return Instant(perf_counter())
 
@@ -59,6 +59,10 @@ class Host:
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Work of other threads is not looked for."""
         return ""
+
+    def find_further(self, place: tuple[int, int]) -> list[Any] | None:
+        """There is one clock."""
+        return None
 
 
 class Loop:
