@@ -99,7 +99,8 @@ type format interface {
 // A Decoder decodes one picture after another. It reuses its memory and is not for concurrent use.
 type Decoder struct {
 	jpeg    *scans
-	png     *chunks
+	png     *png.Decoder
+	whole   []*wholeFormat
 	formats []named
 	current format
 	turn    upright
@@ -114,11 +115,12 @@ type named struct {
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
 	j := &scans{Decoder: jpeg.NewDecoder(level)}
-	p := &chunks{Decoder: png.NewDecoder(level)}
-	return &Decoder{jpeg: j, png: p, formats: []named{
+	p := png.NewDecoder(level)
+	whole := []*wholeFormat{{verifier: p}, {verifier: webp.NewDecoder(level)}}
+	return &Decoder{jpeg: j, png: p, whole: whole, formats: []named{
 		{"jpeg", "\xff\xd8", j},
-		{"png", png.Signature, p},
-		{"webp", "RIFF", webp.NewDecoder()},
+		{"png", png.Signature, whole[0]},
+		{"webp", "RIFF", whole[1]},
 		{"gif", "GIF8", gif.NewDecoder()},
 		{"bmp", "BM", bmp.NewDecoder()},
 	}}
@@ -151,7 +153,7 @@ func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
 	if w, h, err = d.Parse(src, l); err != nil {
 		return 0, 0, err
 	}
-	if d.current != format(d.png) {
+	if d.current != format(d.whole[0]) {
 		return 0, 0, errors.New("a mask is a PNG with a palette or grey")
 	}
 	return w, h, d.png.Mask()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/exif"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // chunk is a piece of a PNG.
@@ -256,11 +257,11 @@ func fuzz(f *testing.F, prefix string) {
 	limits := Limits{EncodedBytes: 1 << 20, Side: maxSide, Pixels: 1 << 20}
 	used := NewDecoder("scalar")
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
-		d := NewDecoder("scalar")
+		d := NewDecoder(kernel.Levels()[0]) // against the scalar kernels of the one that was used
 		var w, h int
 		var pix []byte
 		var err error
-		// A pixel takes up to 8 bytes in the decoder and 3 in this test, which doubles its buffer as it grows; vp8l takes some 100 KB for
+		// A pixel takes up to 8 bytes in the decoder and 3 in this test, which doubles its buffer as it grows; package vp8l takes some 10 KB for
 		// each group of Huffman codes, of which a file has as many as it has blocks.
 		budget.Hold(t, uint64(40*limits.Pixels+64<<20), func() { w, h, pix, err = decode(d, b, limits, image.Rectangle{}) })
 		_, _, again, usedErr := decode(used, b, limits, image.Rectangle{})

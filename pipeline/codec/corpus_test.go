@@ -23,7 +23,6 @@ import (
 
 	"golang.org/x/image/bmp"
 
-	"github.com/feedwater-io/feedwater/pipeline/codec/webp"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -243,13 +242,6 @@ func compareAt(t *testing.T, level string, c corpus, whole, damaged int) {
 	t.Logf("%s: %d whole files and %d damaged ones, of which %d differ for known reasons; %d have an index", level, n[false], n[true], differ, indexed)
 }
 
-// known says whether a damaged file may be refused although Pillow takes it.
-func known(err error) bool {
-	switch {
-	case errors.Is(err, ErrTooLarge): // sides over 65,500: a limit of ours for every format, of Pillow's for JPEG alone
-		return true
-	case errors.Is(err, webp.ErrBroken) && errors.Is(err, io.ErrUnexpectedEOF): // lossless data a few bits short: libwebp takes zeros for the last pixel's
-		return true
-	}
-	return false
-}
+// known says whether a damaged file may be refused although Pillow takes it: sides over 65,500 are a limit of ours for every format, of Pillow's
+// for JPEG alone.
+func known(err error) bool { return errors.Is(err, ErrTooLarge) }

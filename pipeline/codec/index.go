@@ -5,32 +5,34 @@ import (
 	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg"
-	"github.com/feedwater-io/feedwater/pipeline/codec/png"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
 // UseIndex is about the next Parse, or ParseUpright, alone. index is what AppendIndex once made of the very same bytes: then Decode skips what
 // lies outside its region. Where it is empty, or makes no sense, Decode notes one on its way, for JPEG files with a mark every interval × 8 columns,
-// for AppendIndex; an interval of 0 says not to. Sequential JPEG files of one scan have an index, and PNG files that are in order; others do not.
+// for AppendIndex; an interval of 0 says not to. Sequential JPEG files of one scan have an index, PNG files that are in order, and WebP files; others
+// do not.
 func (d *Decoder) UseIndex(index []byte, interval int) {
 	d.jpeg.index, d.jpeg.interval = index, interval
-	d.png.index, d.png.wanted = index, interval > 0
+	for _, f := range d.whole {
+		f.index, f.wanted = index, interval > 0
+	}
 }
 
 // AppendIndex appends the index of the parsed file, reading what Decode left out. It appends nothing where none was asked for, where
 // one was in use, and where the file has none.
 func (d *Decoder) AppendIndex(dst []byte) []byte {
-	switch d.current {
-	case format(d.jpeg):
+	if d.current == format(d.jpeg) {
 		return d.jpeg.AppendIndex(dst)
-	case format(d.png):
-		return d.png.appendIndex(dst)
+	}
+	if f, is := d.current.(*wholeFormat); is {
+		return f.appendIndex(dst)
 	}
 	return dst
 }
 
 // IndexedFormats lists those that have files with an index.
-func IndexedFormats() []string { return []string{"jpeg", "png"} }
+func IndexedFormats() []string { return []string{"jpeg", "png", "webp"} }
 
 // IsIndexOf says whether an index, of a file of any format, is one that AppendIndex makes with the interval.
 func IsIndexOf(index []byte, interval int) bool {
@@ -40,8 +42,8 @@ func IsIndexOf(index []byte, interval int) bool {
 // MaxIndexInterval is the largest interval of an index.
 const MaxIndexInterval = jpeg.MaxIndexInterval
 
-// verified is the index of a PNG file: no more than that its bytes are in order. The index of a JPEG file never begins with 0.
-var verified = []byte{0, 'p'}
+// verified is the index of a PNG or WebP file: no more than that it decodes to its end. The index of a JPEG file never begins with 0.
+var verified = []byte{0, 'v'}
 
 // scans is the JPEG decoder, which has limits of its own, and what the next Parse knows of an index.
 type scans struct {
@@ -62,42 +64,50 @@ func (s *scans) Parse(src []byte) (w, h int, err error) {
 	return w, h, err
 }
 
-// chunks is the PNG decoder, and what the next Parse knows of an index.
-type chunks struct {
-	*png.Decoder
+// wholeFormat is a format whose files are decoded to their end for their verdict alone, and what the next Parse knows of an index.
+type wholeFormat struct {
+	verifier
 	index  []byte
 	wanted bool // by the next Parse
 	noted  bool // an index of the parsed file is wanted
 	tried  bool // the parsed file was decoded
 }
 
+// A verifier is a format that need not decode what lies behind a region of a file that it decoded before. UseVerified tells of the parsed file
+// that it is one; Verified reports whether Decode found so, or UseVerified told.
+type verifier interface {
+	format
+	UseVerified()
+	Verified() bool
+}
+
 // Parse implements format.
-func (c *chunks) Parse(src []byte) (w, h int, err error) {
-	w, h, err = c.Decoder.Parse(src)
-	known := bytes.Equal(c.index, verified)
-	c.tried, c.noted = false, c.wanted && !known
+func (f *wholeFormat) Parse(src []byte) (w, h int, err error) {
+	w, h, err = f.verifier.Parse(src)
+	known := bytes.Equal(f.index, verified)
+	f.tried, f.noted = false, f.wanted && !known
 	if err == nil && known {
-		c.UseVerified()
+		f.UseVerified()
 	}
 	return w, h, err
 }
 
 // Decode implements format.
-func (c *chunks) Decode(r image.Rectangle, sink pixel.Sink) error {
-	c.tried = true
-	return c.Decoder.Decode(r, sink)
+func (f *wholeFormat) Decode(r image.Rectangle, sink pixel.Sink) error {
+	f.tried = true
+	return f.verifier.Decode(r, sink)
 }
 
 // appendIndex is AppendIndex.
-func (c *chunks) appendIndex(dst []byte) []byte {
-	if !c.noted {
+func (f *wholeFormat) appendIndex(dst []byte) []byte {
+	if !f.noted {
 		return dst
 	}
-	c.noted = false
-	if !c.tried {
-		_ = c.Decode(image.Rect(0, 0, 1, 1), nowhere{}) // what is wrong is told by Verified
+	f.noted = false
+	if !f.tried {
+		_ = f.Decode(image.Rect(0, 0, 1, 1), nowhere{}) // what is wrong is told by Verified
 	}
-	if c.Verified() {
+	if f.Verified() {
 		dst = append(dst, verified...)
 	}
 	return dst

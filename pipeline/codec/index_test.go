@@ -68,9 +68,9 @@ func TestUseIndex(t *testing.T) {
 	}
 }
 
-// A PNG has an index where its bytes are in order. With it what lies behind the region is not looked at; that is told of one Parse alone, of a file
+// A PNG has an index where its bytes are in order, and a WebP. With it what lies behind the region is not looked at; that is told of one Parse alone, of a file
 // that says so itself.
-func TestIndexOfPNG(t *testing.T) {
+func TestIndexOfWholeFiles(t *testing.T) {
 	d := NewDecoder(kernel.Levels()[0])
 	file := archived(t).files["png-c6b8i0-33x18"]
 	cut := file[:len(file)-30] // within its data
@@ -106,6 +106,15 @@ func TestIndexOfPNG(t *testing.T) {
 	}
 	if err := decode(archived(t).files["png-c6b8i1-33x18"], nil); err != nil || len(d.AppendIndex(nil)) != 0 {
 		t.Error("an interlaced PNG has an index", err)
+	}
+	lossy := archived(t).files["webp-glass-64x48"]
+	if err := decode(lossy, nil); err != nil || !bytes.Equal(d.AppendIndex(nil), index) {
+		t.Error("a WebP has no index", err)
+	}
+	broken := bytes.Clone(lossy)
+	broken[bytes.Index(broken, []byte("ALPH"))+8] = 0xff // a kind of transparency that there is not
+	if decode(broken, nil) == nil || decode(broken, index) != nil {
+		t.Error("transparency is not looked at, or is though the file was decoded before")
 	}
 	gif := archived(t).files["gif-big"]
 	d.UseIndex(index, 8)

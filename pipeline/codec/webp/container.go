@@ -23,7 +23,7 @@ type frame struct {
 	at       image.Point
 	size     image.Point
 	lossless bool
-	data     []byte // what x/image decodes
+	data     []byte // of the picture's chunk, with its padding
 	alpha    []byte // of a lossy picture, nil: none
 	glass    bool   // a chunk of transparency was there
 	late     bool   // and it was behind the picture
@@ -251,9 +251,9 @@ func (f frame) with(alpha []byte, c *container) (frame, error) {
 	return f, nil
 }
 
-// picture reads the header of a picture.
+// picture reads the header of a picture. To libwebp its data has the byte of padding too.
 func (f *frame) picture(lossless bool, b []byte) error {
-	f.there, f.lossless, f.data = true, lossless, b
+	f.there, f.lossless, f.data = true, lossless, b[:len(b)+len(b)&1]
 	if lossless {
 		if len(b) < 5 || b[0] != 0x2f || b[4]>>5 != 0 {
 			return fmt.Errorf("%w: header of a lossless picture", ErrBroken)

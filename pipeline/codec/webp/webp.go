@@ -2,21 +2,18 @@
 // convert("RGB"), which are libwebp's: transparency is dropped, not blended; colour profiles and orientation are ignored; of an
 // animation the first frame remains, on black.
 //
-// golang.org/x/image makes the samples, which are libwebp's. What differs there is ours: the walk over the file's chunks, which
-// decides the verdict, and the way from Y, Cb and Cr to RGB. The whole picture is decoded whatever the region. The package
-// starts no goroutine.
+// Its own are the walk over the file's chunks, transparency's verdict, and the place on the canvas. Package vp8 decodes lossy pictures, package
+// vp8l lossless ones. The whole picture is decoded whatever the region. The package starts no goroutine.
 package webp
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"image"
 
-	"golang.org/x/image/vp8"
-	"golang.org/x/image/vp8l"
-
 	"github.com/feedwater-io/feedwater/pipeline/codec/internal/strip"
+	"github.com/feedwater-io/feedwater/pipeline/codec/webp/vp8"
+	"github.com/feedwater-io/feedwater/pipeline/codec/webp/vp8l"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -30,23 +27,26 @@ var (
 	ErrLimit = errors.New("too much for a WebP file of that size")
 )
 
-// Decoder decodes one file after the other. While it decodes it takes 1.5 bytes for each pixel of a lossy picture, 4 more where
-// that has transparency, and 8 for each of a lossless one. It is not safe for concurrent use.
+// Decoder decodes one file after the other. It takes 1.5 bytes for each pixel of a lossy picture, 4 more where that has transparency,
+// and 4 for each of a lossless one, and keeps them for the next file, but for those of pictures of more than 8 megapixels. It is not safe
+// for concurrent use.
 type Decoder struct {
-	file   container
-	parsed bool
-	data   bytes.Reader
-	rows   strip.Writer
-	chroma [2][]byte
+	file     container
+	parsed   bool
+	known    bool // the file was decoded before: nothing below the region is looked at
+	verified bool // the file was decoded now
+	lossy    *vp8.Decoder
+	lossless vp8l.Decoder
+	rows     strip.Writer
 }
 
-// NewDecoder returns a decoder.
-func NewDecoder() *Decoder { return new(Decoder) }
+// NewDecoder returns a decoder that runs the kernels of the level.
+func NewDecoder(level string) *Decoder { return &Decoder{lossy: vp8.NewDecoder(level)} }
 
 // Parse checks how the file is built and returns the picture's size. It allocates nothing that depends on the size, so the
 // caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte) (w, h int, err error) {
-	d.parsed = false
+	d.parsed, d.known, d.verified = false, false, false
 	if err := d.file.read(src); err != nil {
 		return 0, 0, fmt.Errorf("webp: %w", err)
 	}
@@ -59,9 +59,14 @@ func (d *Decoder) Parse(src []byte) (w, h int, err error) {
 
 // Release lets go of the parsed file.
 func (d *Decoder) Release() {
-	d.parsed, d.file = false, container{}
-	d.data.Reset(nil)
+	d.parsed, d.known, d.verified, d.file = false, false, false, container{}
 }
+
+// UseVerified tells that the bytes of the parsed file were decoded before, without an error: Decode then looks at little below its region.
+func (d *Decoder) UseVerified() { d.known = d.parsed }
+
+// Verified reports whether the parsed file is known to decode: whether Decode found it so, or UseVerified told.
+func (d *Decoder) Verified() bool { return d.known || d.verified }
 
 // Decode gives the pixels of region r of the parsed file to sink, top to bottom. An error about the file is the same whatever
 // the region.
@@ -69,13 +74,18 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if err := strip.CheckRegion("webp", d.parsed, r, d.file.canvas.X, d.file.canvas.Y); err != nil {
 		return err
 	}
-	row, err := d.decode(&d.file.first)
+	defer func() {
+		d.lossy.Trim(mostKept)
+		d.lossless.Trim(mostKept)
+	}()
+	f := &d.file.first
+	inside := r.Intersect(image.Rectangle{Max: f.size}.Add(f.at))
+	row, err := d.decode(f, inside.Max.Y-f.at.Y)
 	if err != nil {
 		return fmt.Errorf("webp: %w: %w", ErrBroken, err)
 	}
+	d.verified = true
 	d.rows.Begin(r.Dx(), sink)
-	f := &d.file.first
-	inside := r.Intersect(image.Rectangle{Max: f.size}.Add(f.at))
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		dst := d.rows.Row()
 		if y < inside.Min.Y || y >= inside.Max.Y || inside.Empty() {
@@ -90,42 +100,34 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	return nil
 }
 
+// mostKept is how many pixels a decoder keeps memory for.
+const mostKept = 8 << 20
+
 // A rower makes RGB of the pixels of row y from x on, as many as dst has room for.
 type rower func(dst []byte, x, y int)
 
-func (d *Decoder) decode(f *frame) (rower, error) {
-	d.data.Reset(f.data)
+// decode decodes a frame, and returns what makes its rows: those above bottom, where the file was decoded before.
+func (d *Decoder) decode(f *frame, bottom int) (rower, error) {
 	if f.lossless {
-		m, err := vp8l.Decode(&d.data)
-		if err != nil {
-			return nil, err
-		}
-		return (*lossless)(m.(*image.NRGBA)).row, nil
+		pix, err := d.lossless.Decode(f.data, f.size.X, f.size.Y)
+		return (&lossless{pix, f.size.X}).row, err
 	}
-	lossy := vp8.NewDecoder() // one that has decoded another picture keeps some of its filter's strengths
-	lossy.Init(&d.data, len(f.data))
-	if _, err := lossy.DecodeFrameHeader(); err != nil {
+	if !d.known {
+		bottom = f.size.Y
+	}
+	if err := d.lossy.Decode(f.data, f.size.X, f.size.Y, max(bottom, 1)); err != nil {
 		return nil, err
 	}
-	m, err := lossy.DecodeFrame()
-	if err != nil {
-		return nil, err
-	}
-	if f.alpha != nil {
-		if err := checkAlpha(f.alpha, f.size); err != nil {
+	if f.alpha != nil && !d.known {
+		if err := d.checkAlpha(f.alpha, f.size); err != nil {
 			return nil, err
 		}
 	}
-	for i := range d.chroma {
-		if cap(d.chroma[i]) < f.size.X+1 {
-			d.chroma[i] = make([]byte, f.size.X+1)
-		}
-	}
-	return (&planes{m, d.chroma}).row, nil
+	return d.lossy.Row, nil
 }
 
 // checkAlpha decides whether the transparency decodes. Its values go unused.
-func checkAlpha(b []byte, size image.Point) error {
+func (d *Decoder) checkAlpha(b []byte, size image.Point) error {
 	if len(b) < 2 {
 		return errors.New("no transparency data")
 	}
@@ -138,19 +140,18 @@ func checkAlpha(b []byte, size image.Point) error {
 	case method == 0:
 		return nil
 	}
-	// The data is a lossless picture without its header: a mark, and 14 bits for each side less one.
-	w, h := size.X-1, size.Y-1
-	header := []byte{0x2f, byte(w), byte(w>>8) | byte(h<<6), byte(h >> 2), byte(h >> 10)}
-	_, err := vp8l.Decode(bytes.NewReader(append(header, b[1:]...)))
-	return err
+	return d.lossless.CheckAlpha(b[1:], size.X, size.Y)
 }
 
-type lossless image.NRGBA
+// lossless is the pixels of a picture w wide.
+type lossless struct {
+	pix []uint32
+	w   int
+}
 
 func (m *lossless) row(dst []byte, x, y int) {
-	src := m.Pix[y*m.Stride+4*x:]
-	for i := range len(dst) / 3 {
-		s, d := src[4*i:][:4], dst[3*i:][:3]
-		d[0], d[1], d[2] = s[0], s[1], s[2]
+	for i, v := range m.pix[y*m.w+x:][:len(dst)/3] {
+		d := dst[3*i:][:3]
+		d[0], d[1], d[2] = byte(v>>16), byte(v>>8), byte(v)
 	}
 }

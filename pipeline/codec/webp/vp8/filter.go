@@ -1,0 +1,166 @@
+package vp8
+
+// strength is how strongly the edges of macroblocks are filtered (section 15).
+type strength struct {
+	limit    int32 // of the difference across an edge within; 0: nothing is filtered
+	interior int32 // of the differences between pixels on one side
+	variance int32 // above which pixels at an edge count as of high variance
+	inner    bool  // edges within the macroblock are filtered too
+}
+
+// setStrengths finds the strengths of each segment, of macroblocks that are predicted as a whole, and by blocks.
+func (d *Decoder) setStrengths() {
+	f := &d.filter
+	for i := range d.strengths {
+		level := f.level
+		if s := &d.segment; s.used {
+			if level = s.strength[i]; !s.absolute {
+				level += f.level
+			}
+		}
+		for byBlocks := range d.strengths[i] {
+			of := level
+			if f.adjusted {
+				of += f.forFrame + f.forBlocks*int32(byBlocks)
+			}
+			d.strengths[i][byBlocks] = strengthOf(max(0, min(of, 63)), f.sharpness, byBlocks == 1)
+		}
+	}
+}
+
+func strengthOf(level, sharpness int32, inner bool) strength {
+	if level == 0 {
+		return strength{}
+	}
+	interior := level
+	if sharpness > 0 {
+		interior >>= 1
+		if sharpness > 4 {
+			interior >>= 1
+		}
+		interior = min(interior, 9-sharpness)
+	}
+	interior = max(interior, 1)
+	variance := int32(0)
+	switch {
+	case level >= 40:
+		variance = 2
+	case level >= 15:
+		variance = 1
+	}
+	return strength{2*level + interior, interior, variance, inner}
+}
+
+// filterRow filters the macroblocks of a row, when all of them are made.
+func (d *Decoder) filterRow(y int) {
+	for x := range d.columns {
+		s := &d.filters[x]
+		if s.limit == 0 {
+			continue
+		}
+		if d.filter.simple {
+			d.filterSimply(s, x, y)
+		} else {
+			d.filterMacroblock(s, x, y)
+		}
+	}
+}
+
+// filterSimply filters luma alone, by the difference across its edges.
+func (d *Decoder) filterSimply(s *strength, x, y int) {
+	p, stride := d.Y, d.YStride
+	at := 16*y*stride + 16*x
+	if x > 0 {
+		simpleEdge(p, at, 1, stride, s.limit+4)
+	}
+	for i := 4; s.inner && i < 16; i += 4 {
+		simpleEdge(p, at+i, 1, stride, s.limit)
+	}
+	if y > 0 {
+		simpleEdge(p, at, stride, 1, s.limit+4)
+	}
+	for i := 4; s.inner && i < 16; i += 4 {
+		simpleEdge(p, at+i*stride, stride, 1, s.limit)
+	}
+}
+
+// simpleEdge filters 16 places along an edge: across steps over it, along goes on to the next place.
+func simpleEdge(p []byte, at, across, along int, limit int32) {
+	for range 16 {
+		p1, p0, q0, q1 := int32(p[at-2*across]), int32(p[at-across]), int32(p[at]), int32(p[at+across])
+		if 4*magnitude(p0-q0)+magnitude(p1-q1) <= 2*limit+1 {
+			p[at-across], p[at] = common(p1, p0, q0, q1)
+		}
+		at += along
+	}
+}
+
+// filterMacroblock filters luma and chroma.
+func (d *Decoder) filterMacroblock(s *strength, x, y int) {
+	k := &d.kernels
+	at, c := 16*y*d.YStride+16*x, 8*y*d.CStride+8*x
+	if x > 0 {
+		k.lumaAcross(d.Y, at, d.YStride, s, s.limit+4, false)
+		k.chromaAcross(d.Cb, d.Cr, c, d.CStride, s, s.limit+4, false)
+	}
+	if s.inner {
+		for i := 4; i < 16; i += 4 {
+			k.lumaAcross(d.Y, at+i, d.YStride, s, s.limit, true)
+		}
+		k.chromaAcross(d.Cb, d.Cr, c+4, d.CStride, s, s.limit, true)
+	}
+	if y > 0 {
+		k.lumaDown(d.Y, at, d.YStride, s, s.limit+4, false)
+		k.chromaDown(d.Cb, d.Cr, c, d.CStride, s, s.limit+4, false)
+	}
+	if s.inner {
+		for i := 4; i < 16; i += 4 {
+			k.lumaDown(d.Y, at+i*d.YStride, d.YStride, s, s.limit, true)
+		}
+		k.chromaDown(d.Cb, d.Cr, c+4*d.CStride, d.CStride, s, s.limit, true)
+	}
+}
+
+// scalarEdge filters n places along an edge.
+func scalarEdge(p []byte, at, across, along, n int, s *strength, limit int32, inner bool) {
+	for range n {
+		p3, p2 := int32(p[at-4*across]), int32(p[at-3*across])
+		p1, p0, q0, q1 := int32(p[at-2*across]), int32(p[at-across]), int32(p[at]), int32(p[at+across])
+		q2, q3 := int32(p[at+2*across]), int32(p[at+3*across])
+		switch {
+		case 4*magnitude(p0-q0)+magnitude(p1-q1) > 2*limit+1 ||
+			max(magnitude(p3-p2), magnitude(p2-p1), magnitude(p1-p0), magnitude(q3-q2), magnitude(q2-q1), magnitude(q1-q0)) > s.interior:
+		case max(magnitude(p1-p0), magnitude(q1-q0)) > s.variance:
+			p[at-across], p[at] = common(p1, p0, q0, q1)
+		case inner:
+			p[at-2*across], p[at-across], p[at], p[at+across] = four(p1, p0, q0, q1)
+		default:
+			a := signed(3*(q0-p0) + signed(p1-q1))
+			a1, a2, a3 := (27*a+63)>>7, (18*a+63)>>7, (9*a+63)>>7
+			p[at-3*across], p[at+2*across] = clip(p2+a3), clip(q2-a3)
+			p[at-2*across], p[at+across] = clip(p1+a2), clip(q1-a2)
+			p[at-across], p[at] = clip(p0+a1), clip(q0-a1)
+		}
+		at += along
+	}
+}
+
+// common filters the two pixels at an edge.
+func common(p1, p0, q0, q1 int32) (p, q byte) {
+	a := 3*(q0-p0) + signed(p1-q1)
+	return clip(p0 + fifth((a+3)>>3)), clip(q0 - fifth((a+4)>>3))
+}
+
+// four filters two pixels on each side of an edge.
+func four(p1, p0, q0, q1 int32) (b1, b0, c0, c1 byte) {
+	a := 3 * (q0 - p0)
+	a1, a2 := fifth((a+4)>>3), fifth((a+3)>>3)
+	a3 := (a1 + 1) >> 1
+	return clip(p1 + a3), clip(p0 + a2), clip(q0 - a1), clip(q1 - a3)
+}
+
+func magnitude(v int32) int32 { return max(v, -v) }
+
+// signed is v within a signed byte, fifth within five bits.
+func signed(v int32) int32 { return max(-128, min(v, 127)) }
+func fifth(v int32) int32  { return max(-16, min(v, 15)) }

@@ -1,0 +1,17 @@
+//go:build !amd64 || purego
+
+package vp8
+
+const withoutAssembly = "vp8: built without assembly"
+
+func edgeRows(_ *byte, _, _, _, _, _ int) { panic(withoutAssembly) }
+
+func turnRows(_ *[8][16]byte, _ *byte, _ int) { panic(withoutAssembly) }
+
+func turnColumns(_ *byte, _ *[8][16]byte, _ int) { panic(withoutAssembly) }
+
+func addBlock(_ *byte, _ int, _ *[16]int16) { panic(withoutAssembly) }
+
+func upsampleRow(_, _, _ *byte, _ int) { panic(withoutAssembly) }
+
+func colorRow(_, _, _, _ *byte, _ int) { panic(withoutAssembly) }

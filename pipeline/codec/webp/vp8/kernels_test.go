@@ -1,0 +1,124 @@
+package vp8
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+)
+
+// pixels are like those of a picture: they differ little from one to the next, but at some places much.
+func pixels(r *rand.Rand, p []byte) {
+	v := 128
+	for i := range p {
+		if v += r.IntN(9) - 4; r.IntN(16) == 0 {
+			v = r.IntN(256)
+		}
+		p[i] = byte(v)
+	}
+}
+
+// Every level filters edges as the scalar code does, whatever the strengths, and touches nothing but the pixels at the edge.
+func TestEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	scalar := kernels{}
+	const stride = 48
+	for k := range 4000 {
+		s := &strength{interior: 1 + r.Int32N(63), variance: r.Int32N(3)}
+		limit, inner := 1+r.Int32N(200), k%2 == 0
+		var planes [2][2][]byte // Cb or luma, and Cr, of both
+		for i := range planes {
+			planes[0][i] = guardedBytes(t, 15*stride+24)
+			planes[1][i] = guardedBytes(t, 15*stride+24)
+			pixels(r, planes[0][i])
+			copy(planes[1][i], planes[0][i])
+		}
+		a, b := planes[0], planes[1]
+		switch k % 4 {
+		case 0:
+			scalar.lumaAcross(a[0], 12, stride, s, limit, inner)
+			vector.lumaAcross(b[0], 12, stride, s, limit, inner)
+		case 1:
+			scalar.lumaDown(a[0], 4*stride+8, stride, s, limit, inner)
+			vector.lumaDown(b[0], 4*stride+8, stride, s, limit, inner)
+		case 2:
+			scalar.chromaAcross(a[0], a[1], 4, stride, s, limit, inner)
+			vector.chromaAcross(b[0], b[1], 4, stride, s, limit, inner)
+		case 3:
+			scalar.chromaDown(a[0], a[1], 12*stride+16, stride, s, limit, inner)
+			vector.chromaDown(b[0], b[1], 12*stride+16, stride, s, limit, inner)
+		}
+		if !bytes.Equal(a[0], b[0]) || !bytes.Equal(a[1], b[1]) {
+			t.Fatalf("turn %d: %+v, limit %d, inner %t: differs", k, *s, limit, inner)
+		}
+	}
+}
+
+// Every level transforms any coefficients alike, also such as overflow.
+func TestTransform(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	for k := range 20_000 {
+		var in [16]int16
+		for i := range in {
+			if in[i] = int16(r.IntN(2048) - 1024); k%3 == 0 {
+				in[i] = int16(r.Uint32())
+			}
+		}
+		var a, b [canvasSize]byte
+		pixels(r, a[:])
+		b = a
+		at := lumaAt + r.IntN(4)*4*canvasStride + r.IntN(4)*4
+		addAllScalar(&a, at, &in)
+		vector.addAll(&b, at, &in)
+		if a != b {
+			t.Fatalf("%v: differs", in)
+		}
+		if k%3 != 0 {
+			checkTransform(t, r, in)
+		}
+	}
+}
+
+// checkTransform holds the code for few coefficients to that for all.
+func checkTransform(t *testing.T, r *rand.Rand, in [16]int16) {
+	var all, few [canvasSize]byte
+	pixels(r, all[:])
+	few = all
+	three := [16]int16{in[0], in[1], 0, 0, in[4]}
+	addAllScalar(&all, lumaAt, &three)
+	addThree(&few, lumaAt, &three)
+	one := [16]int16{in[0]}
+	addAllScalar(&all, cbAt, &one)
+	addFirst(&few, cbAt, in[0])
+	if all != few {
+		t.Fatalf("%v: few coefficients differ", in)
+	}
+}
+
+// Every level makes colors alike, of rows of each length.
+func TestColors(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	for n := 1; n < 140; n++ {
+		near, far, dst, want := guardedBytes(t, n+2), guardedBytes(t, n+2), guardedBytes(t, 2*n), make([]byte, 2*n)
+		pixels(r, near)
+		pixels(r, far)
+		upsampleScalar(want, near, far)
+		if vector.upsample(dst, near, far); !bytes.Equal(dst, want) {
+			t.Fatalf("%d samples: differ", n)
+		}
+		y, cb, cr, rgb, wanted := guardedBytes(t, n), guardedBytes(t, n), guardedBytes(t, n), guardedBytes(t, 3*n), make([]byte, 3*n)
+		for _, p := range [][]byte{y, cb, cr} {
+			for i := range p {
+				p[i] = byte(r.Uint32())
+			}
+		}
+		colorScalar(wanted, y, cb, cr)
+		if vector.color(rgb, y, cb, cr); !bytes.Equal(rgb, wanted) {
+			t.Fatalf("%d pixels: differ", n)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package vp8
+
+// Kinds of blocks of coefficients.
+const (
+	lumaWithoutFirst = iota
+	secondOrder
+	chroma
+	lumaWithFirst
+)
+
+var (
+	// bands are the bands of coefficients in their order, and of none behind them.
+	bands  = [17]uint8{0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7, 0}
+	zigzag = [16]uint8{0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15}
+	// furtherBits are the probabilities of the bits that are added to a large value's base.
+	furtherBits = [4][]uint8{
+		{173, 148, 140}, {176, 155, 140, 135}, {180, 157, 141, 134, 130}, {254, 254, 243, 230, 196, 177, 153, 140, 133, 130, 129},
+	}
+)
+
+// context is what macroblocks tell those to their right and below: which blocks at their edge have coefficients.
+type context struct {
+	luma, chroma [4]uint8 // of chroma two of Cb, then two of Cr
+	second       uint8
+}
+
+// residue is a macroblock's coefficients: 16 blocks of luma, 4 of Cb, 4 of Cr.
+type residue struct {
+	coefficients [24][16]int16
+	kinds        [24]uint8 // how each is transformed
+	any          bool      // one of a kind but none
+}
+
+// How a block of coefficients is transformed: not, by its first one alone, by its first three, or by all.
+const (
+	transformNone = iota
+	transformFirst
+	transformThree
+	transformAll
+)
+
+// kindOf tells how a block with so many coefficients is transformed.
+func kindOf(n int, first int16) uint8 {
+	switch {
+	case n > 3:
+		return transformAll
+	case n > 1:
+		return transformThree
+	case first != 0:
+		return transformFirst
+	}
+	return transformNone
+}
+
+// readResidue reads the coefficients of a macroblock (section 13).
+func (d *Decoder) readResidue(p *partition, m *modes, above, left *context, r *residue) {
+	r.coefficients, r.any = [24][16]int16{}, false
+	f := &d.factors[m.segment]
+	kind, first := lumaWithFirst, 0
+	if !m.byBlocks {
+		kind, first = lumaWithoutFirst, 1
+		var second [16]int16
+		n := d.readBlock(p, secondOrder, int(above.second+left.second), &f.second, 0, &second)
+		above.second = number(n > 0)
+		left.second = above.second
+		r.spread(n, &second)
+	}
+	for i := range 16 {
+		x, y, block := i%4, i/4, &r.coefficients[i]
+		n := d.readBlock(p, kind, int(above.luma[x]+left.luma[y]), &f.luma, first, block)
+		above.luma[x] = number(n > first)
+		left.luma[y] = above.luma[x]
+		r.setKind(i, n)
+	}
+	for i := range 8 {
+		x, y, block := i/4*2+i%2, i/4*2+i/2%2, &r.coefficients[16+i]
+		n := d.readBlock(p, chroma, int(above.chroma[x]+left.chroma[y]), &f.chroma, 0, block)
+		above.chroma[x] = number(n > 0)
+		left.chroma[y] = above.chroma[x]
+		r.setKind(16+i, n)
+	}
+}
+
+func (r *residue) setKind(i, n int) {
+	r.kinds[i] = kindOf(n, r.coefficients[i][0])
+	r.any = r.any || r.kinds[i] != transformNone
+}
+
+// spread gives each block of luma its first coefficient, of the transformed ones of second order.
+func (r *residue) spread(n int, second *[16]int16) {
+	if n > 1 {
+		inverseWalsh(second, &r.coefficients)
+		return
+	}
+	v := int16((int32(second[0]) + 3) >> 3)
+	for i := range 16 {
+		r.coefficients[i][0] = v
+	}
+}
+
+// readBlock reads a block's coefficients from first on, times their factors, and returns the place behind the last one.
+func (d *Decoder) readBlock(p *partition, kind, context int, factors *[2]int32, first int, block *[16]int16) int {
+	all := &d.probabilities[kind]
+	n, w := first, p.window
+	probability := &all[bands[n]][context]
+	var one bool
+	for n < 16 {
+		if w.bits < 0 {
+			w = p.load(w)
+		}
+		if w, one = w.bit(probability[0]); !one {
+			p.window = w
+			return n
+		}
+		for {
+			if w.bits < 0 {
+				w = p.load(w)
+			}
+			if w, one = w.bit(probability[1]); one {
+				break
+			}
+			n++
+			if n == 16 {
+				p.window = w
+				return 16
+			}
+			probability = &all[bands[n]][0]
+		}
+		if w.bits < 0 {
+			w = p.load(w)
+		}
+		v, next := int32(1), 1
+		if w, one = w.bit(probability[2]); one {
+			var large uint32
+			w, large = p.large(w, probability)
+			v, next = int32(large), 2
+		}
+		if w.bits < 0 {
+			w = p.load(w)
+		}
+		w, v = w.sign(v)
+		block[zigzag[n]] = int16(v * factors[min(n, 1)])
+		n++
+		probability = &all[bands[n]][next]
+	}
+	p.window = w
+	return 16
+}
+
+// large reads a value of 2 or more.
+func (p *partition) large(w window, probability *[11]uint8) (window, uint32) {
+	w, a := p.number(w, probability[3])
+	if a == 0 {
+		if w, a = p.number(w, probability[4]); a == 0 {
+			return w, 2
+		}
+		w, a = p.number(w, probability[5])
+		return w, 3 + a
+	}
+	if w, a = p.number(w, probability[6]); a == 0 {
+		if w, a = p.number(w, probability[7]); a == 0 {
+			w, a = p.number(w, 159)
+			return w, 5 + a
+		}
+		w, a = p.number(w, 165)
+		w, b := p.number(w, 145)
+		return w, 7 + 2*a + b
+	}
+	w, a = p.number(w, probability[8])
+	w, b := p.number(w, probability[9+a])
+	category := 2*a + b
+	v := uint32(0)
+	for _, further := range furtherBits[category] {
+		w, b = p.number(w, further)
+		v = 2*v + b
+	}
+	return w, v + 3 + 8<<category
+}

@@ -1,0 +1,215 @@
+package vp8l
+
+import "fmt"
+
+// The alphabets of a group's five codes.
+const (
+	green = iota
+	red
+	blue
+	alpha
+	distance
+	codesPerGroup
+)
+
+const (
+	literals     = 256
+	lengthCodes  = 24
+	maxCacheBits = 11
+	maxAlphabet  = literals + lengthCodes + 1<<maxCacheBits
+)
+
+// group is the codes of a part of the picture.
+type group struct {
+	tables  [codesPerGroup][]entry
+	trivial bool   // red, blue and alpha are always the same
+	rest    uint32 // then these
+}
+
+// alphabetSize is how many symbols a code has.
+func alphabetSize(code, cacheBits int) int {
+	switch {
+	case code == distance:
+		return 40
+	case code != green:
+		return literals
+	case cacheBits > 0:
+		return literals + lengthCodes + 1<<cacheBits
+	}
+	return literals + lengthCodes
+}
+
+// order is that of the lengths of the code of lengths.
+var order = [19]uint8{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+
+// readCode reads a code and, with store, appends its table.
+func (s *stream) readCode(alphabet int, store bool) error {
+	d := s.decoder
+	lengths := d.lengths[:]
+	clear(lengths)
+	if s.bits.read(1) == 1 {
+		s.readSimple(lengths)
+	} else if err := s.readLengths(lengths[:alphabet]); err != nil {
+		return err
+	}
+	if s.bits.over() {
+		return fmt.Errorf("%w: it ends among the codes", ErrData)
+	}
+	if !d.tables.add(rootBits, lengths[:alphabet], store) { // symbols behind the alphabet are left out
+		return fmt.Errorf("%w: a code that is not complete", ErrData)
+	}
+	return nil
+}
+
+// readSimple reads a code of one or two symbols.
+func (s *stream) readSimple(lengths []uint8) {
+	two := s.bits.read(1) == 1
+	n := 1
+	if s.bits.read(1) == 1 {
+		n = 8
+	}
+	lengths[s.bits.read(n)] = 1
+	if two {
+		lengths[s.bits.read(8)] = 1
+	}
+}
+
+// readLengths reads the lengths of a code's symbols, which have a code themselves.
+func (s *stream) readLengths(lengths []uint8) error {
+	var own [19]uint8
+	for i := range 4 + s.bits.read(4) {
+		own[order[i]] = uint8(s.bits.read(3))
+	}
+	t := &s.decoder.lengthTables
+	t.entries = t.entries[:0]
+	if !t.add(lengthsBits, own[:], true) {
+		return fmt.Errorf("%w: a code of lengths that is not complete", ErrData)
+	}
+	most := len(lengths)
+	if s.bits.read(1) == 1 {
+		n := 2 + 2*s.bits.read(3)
+		if most = 2 + s.bits.read(n); most > len(lengths) {
+			return fmt.Errorf("%w: %d lengths of %d symbols", ErrData, most, len(lengths))
+		}
+	}
+	last := uint8(8)
+	for i := 0; i < len(lengths) && most > 0; most-- {
+		s.bits.refill()
+		e := t.entries[s.bits.acc&(1<<lengthsBits-1)]
+		s.bits.drop(e.bits())
+		length, repeats := uint8(e.symbol()), 1
+		switch length {
+		case 16:
+			length, repeats = last, 3+s.bits.read(2)
+		case 17:
+			length, repeats = 0, 3+s.bits.read(3)
+		case 18:
+			length, repeats = 0, 11+s.bits.read(7)
+		}
+		if i+repeats > len(lengths) {
+			return fmt.Errorf("%w: more lengths than symbols", ErrData)
+		}
+		for range repeats {
+			lengths[i] = length
+			i++
+		}
+		if length != 0 {
+			last = length
+		}
+	}
+	return nil
+}
+
+// readGroups reads the codes of a picture. Those of groups that the image of groups does not name are checked, and not kept.
+func (s *stream) readGroups(p *picture, meta bool) error {
+	named := []int{0} // the group of each index that is named, less than 0: none
+	p.groupBits, p.groupOf = 0, nil
+	if meta && s.bits.read(1) == 1 {
+		p.groupBits = 2 + s.bits.read(3)
+		w, h := parts(p.w, p.groupBits), parts(p.h, p.groupBits)
+		image, err := s.readPicture(w, h)
+		if err != nil {
+			return err
+		}
+		p.groupOf, p.groupStride = image, w
+		named = nameGroups(image)
+	}
+	if s.bits.over() {
+		return fmt.Errorf("%w: it ends before the codes", ErrData)
+	}
+	t := &s.decoder.tables
+	t.entries = t.entries[:0] // pictures within this one have been read
+	p.places, p.groups = p.places[:0], p.groups[:0]
+	for _, g := range named {
+		if err := s.readGroup(p, g >= 0); err != nil {
+			return err
+		}
+	}
+	p.setGroups(t.entries)
+	return nil
+}
+
+// nameGroups replaces the pixels of the image of groups by places of groups that are kept, and returns of each index its place, less than 0 where
+// no pixel has it.
+func nameGroups(image []uint32) (named []int) {
+	most := 0
+	for _, v := range image {
+		most = max(most, int(v>>8&0xffff))
+	}
+	named = make([]int, most+1)
+	for i := range named {
+		named[i] = -1
+	}
+	for _, v := range image {
+		named[v>>8&0xffff] = 0
+	}
+	next := 0
+	for i, g := range named {
+		if g >= 0 {
+			named[i] = next
+			next++
+		}
+	}
+	for i, v := range image {
+		image[i] = uint32(named[v>>8&0xffff])
+	}
+	return named
+}
+
+// readGroup reads five codes.
+func (s *stream) readGroup(p *picture, store bool) error {
+	t := &s.decoder.tables
+	var begin [codesPerGroup + 1]int
+	for code := range codesPerGroup {
+		begin[code] = len(t.entries)
+		if err := s.readCode(alphabetSize(code, p.cacheBits), store); err != nil {
+			return err
+		}
+	}
+	begin[codesPerGroup] = len(t.entries)
+	if store {
+		p.places = append(p.places, begin)
+	}
+	return nil
+}
+
+// setGroups makes groups of the tables, when all of them are there.
+func (p *picture) setGroups(entries []entry) {
+	for _, begin := range p.places {
+		var g group
+		for code := range codesPerGroup {
+			g.tables[code] = entries[begin[code]:begin[code+1]]
+		}
+		if g.trivial = g.isSingle(red) && g.isSingle(blue) && g.isSingle(alpha); g.trivial {
+			first := func(code int) uint32 { return uint32(g.tables[code][0].symbol()) }
+			g.rest = first(alpha)<<24 | first(red)<<16 | first(blue)
+		}
+		p.groups = append(p.groups, g)
+	}
+}
+
+// isSingle reports whether a code has one symbol.
+func (g *group) isSingle(code int) bool { return g.tables[code][0].bits() == 0 }
+
+// parts is how many parts of 1<<bits cover n.
+func parts(n, bits int) int { return (n + 1<<bits - 1) >> bits }

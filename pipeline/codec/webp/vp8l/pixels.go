@@ -1,0 +1,140 @@
+package vp8l
+
+// picture is a picture while its pixels are read.
+type picture struct {
+	w, h        int
+	cacheBits   int // 0: no cache
+	groups      []group
+	places      [][codesPerGroup + 1]int // of the groups' tables
+	groupOf     []uint32                 // the group of each part; nil: there is one group
+	groupBits   int
+	groupStride int
+}
+
+// groupAt returns the codes of the part that a pixel is in.
+func (p *picture) groupAt(x, y int) *group {
+	if p.groupOf == nil {
+		return &p.groups[0]
+	}
+	return &p.groups[p.groupOf[y>>p.groupBits*p.groupStride+x>>p.groupBits]]
+}
+
+// cache is the colors that came last, by a hash.
+type cache struct {
+	colors []uint32
+	shift  int
+	done   int // pixels that are in it
+}
+
+func (c *cache) insertUpTo(pix []uint32, n int) {
+	for _, v := range pix[c.done:n] {
+		c.colors[0x1e35a7bd*v>>c.shift] = v
+	}
+	c.done = n
+}
+
+// readPixels reads all pixels, and reports whether they are there.
+func (s *stream) readPixels(p *picture, pix []uint32) bool {
+	var colors cache
+	if p.cacheBits > 0 {
+		colors = cache{colors: make([]uint32, 1<<p.cacheBits), shift: 32 - p.cacheBits}
+	}
+	mask := 1<<p.groupBits - 1
+	if p.groupOf == nil {
+		mask = 1<<30 - 1
+	}
+	b, g := &s.bits, p.groupAt(0, 0)
+	for i, x, y := 0, 0, 0; i < len(pix); {
+		if x&mask == 0 {
+			g = p.groupAt(x, y)
+		}
+		n := 0
+		if s.forgiving {
+			if b.over() {
+				return false
+			}
+		} else if n = b.literals(g, pix[i:i+min(p.w-x, mask+1-x&mask)]); n > 0 {
+			i += n
+			x += n
+		}
+		if x < p.w && (n == 0 || x&mask != 0) {
+			if n = s.readSymbol(p, pix, i, g, &colors); n == 0 {
+				return false
+			}
+			i += n
+			x += n
+			if x < p.w && x&mask != 0 {
+				g = p.groupAt(x, y)
+			}
+		}
+		if x >= p.w {
+			if i < len(pix) && b.over() {
+				return false
+			}
+			y += x / p.w
+			if x %= p.w; x&mask != 0 {
+				g = p.groupAt(x, y)
+			}
+		}
+	}
+	return s.forgiving || !b.over()
+}
+
+// readSymbol reads pixels by a symbol, and returns how many; 0 where they are none.
+func (s *stream) readSymbol(p *picture, pix []uint32, i int, g *group, colors *cache) int {
+	b := &s.bits
+	b.refill()
+	symbol := b.symbol(g.tables[green])
+	switch {
+	case symbol < literals: // transparency's
+		pix[i] = g.rest | uint32(symbol)<<8
+	case symbol < literals+lengthCodes:
+		n, ok := s.copyPixels(pix, i, symbol-literals, g, p.w)
+		if !ok {
+			return 0
+		}
+		return n
+	default:
+		colors.insertUpTo(pix, i)
+		pix[i] = colors.colors[symbol-literals-lengthCodes]
+	}
+	return 1
+}
+
+// copyPixels copies pixels from before place i, and returns how many.
+func (s *stream) copyPixels(pix []uint32, i, symbol int, g *group, w int) (n int, ok bool) {
+	b := &s.bits
+	n = 1 + b.readFar(symbol)
+	b.refill()
+	far := 1 + b.readFar(b.symbol(g.tables[distance]))
+	from := i - placeOf(far, w)
+	if from < 0 || n > len(pix)-i {
+		return 0, false
+	}
+	if from+n <= i {
+		copy(pix[i:i+n], pix[from:])
+		return n, true
+	}
+	for k := range n {
+		pix[i+k] = pix[from+k]
+	}
+	return n, true
+}
+
+// readFar reads the bits that a symbol of lengths or distances is followed by, and returns the number less one.
+func (r *bitReader) readFar(symbol int) int {
+	if symbol < 4 {
+		return symbol
+	}
+	n := (symbol - 2) >> 1
+	return (2+symbol&1)<<n + r.read(n)
+}
+
+// placeOf is how far back a distance is, of which the first ones are of places nearby.
+func placeOf(far, w int) int {
+	if far > len(nearPlaces) {
+		return far - len(nearPlaces)
+	}
+	place := int(nearPlaces[far-1])
+	return max(1, place>>4*w+8-place&15)
+}

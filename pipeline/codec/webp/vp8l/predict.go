@@ -1,0 +1,106 @@
+package vp8l
+
+const black = 0xff000000
+
+// undoPrediction adds to each pixel what is predicted of it.
+func (t *transform) undoPrediction(pix []uint32) {
+	w := t.w
+	pix[0] = add(pix[0], black)
+	for x := 1; x < w; x++ {
+		pix[x] = add(pix[x], pix[x-1])
+	}
+	stride := parts(w, t.bits)
+	for y := 1; y*w < len(pix); y++ {
+		i := y * w
+		pix[i] = add(pix[i], pix[i-w])
+		of := t.data[y>>t.bits*stride:]
+		for x := 1; x < w; {
+			end := min((x>>t.bits+1)<<t.bits, w)
+			undoRun(pix, i+x, end-x, w, int(of[x>>t.bits]>>8&15))
+			x = end
+		}
+	}
+}
+
+// undoRun is undoPrediction for n pixels from i on, all by the same mode.
+func undoRun(pix []uint32, i, n, w, mode int) {
+	run := pix[i : i+n]
+	above := pix[i-w-1 : i-w+n+1] // corner, above, and to the right
+	left := pix[i-1]
+	above = above[:len(run)+2]
+	for k, v := range run {
+		corner, up, right := above[k], above[k+1], above[k+2]
+		var p uint32
+		switch mode {
+		case 1:
+			p = left
+		case 2:
+			p = up
+		case 3:
+			p = right
+		case 4:
+			p = corner
+		case 5:
+			p = mean(mean(left, right), up)
+		case 6:
+			p = mean(left, corner)
+		case 7:
+			p = mean(left, up)
+		case 8:
+			p = mean(corner, up)
+		case 9:
+			p = mean(up, right)
+		case 10:
+			p = mean(mean(left, corner), mean(up, right))
+		case 11:
+			p = nearer(up, left, corner)
+		case 12:
+			p = continued(left, up, corner)
+		case 13:
+			p = continuedByHalf(mean(left, up), corner)
+		default:
+			p = black
+		}
+		left = add(v, p)
+		run[k] = left
+	}
+}
+
+// add adds the bytes of two pixels.
+func add(a, b uint32) uint32 {
+	return (a&0xff00ff00+b&0xff00ff00)&0xff00ff00 | (a&0xff00ff+b&0xff00ff)&0xff00ff
+}
+
+// mean is the means of two pixels' bytes, rounded down.
+func mean(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
+
+// nearer is the one of a and b that is nearer to a + b − c.
+func nearer(a, b, c uint32) uint32 {
+	sum := int32(0)
+	for shift := 0; shift < 32; shift += 8 {
+		x, y, z := int32(a>>shift&0xff), int32(b>>shift&0xff), int32(c>>shift&0xff)
+		sum += max(y-z, z-y) - max(x-z, z-x)
+	}
+	if sum <= 0 {
+		return a
+	}
+	return b
+}
+
+// continued is a + b − c, byte by byte, within a byte.
+func continued(a, b, c uint32) (p uint32) {
+	for shift := 0; shift < 32; shift += 8 {
+		v := int32(a>>shift&0xff) + int32(b>>shift&0xff) - int32(c>>shift&0xff)
+		p |= uint32(max(0, min(v, 255))) << shift
+	}
+	return p
+}
+
+// continuedByHalf is a + (a − b) ÷ 2, byte by byte, within a byte.
+func continuedByHalf(a, b uint32) (p uint32) {
+	for shift := 0; shift < 32; shift += 8 {
+		x, y := int32(a>>shift&0xff), int32(b>>shift&0xff)
+		p |= uint32(max(0, min(x+(x-y)/2, 255))) << shift
+	}
+	return p
+}

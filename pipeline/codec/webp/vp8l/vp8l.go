@@ -1,0 +1,122 @@
+// Package vp8l decodes the lossless pictures of WebP files (the WebP Lossless Bitstream Specification). It makes the pixels that libwebp makes, and
+// refuses what libwebp refuses, also of damaged data. It starts no goroutine.
+package vp8l
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrData says that data is no picture, or ends before it. Every error of a Decoder wraps it.
+var ErrData = errors.New("no lossless WebP picture")
+
+// Decoder decodes one picture after the other. It takes 4 bytes for each pixel, which it keeps for the next picture, and as much for each
+// sixteenth pixel and transform. It is not safe for concurrent use.
+type Decoder struct {
+	pix          []uint32
+	tables       tables
+	lengthTables tables
+	lengths      [maxAlphabet]uint8
+}
+
+// headerSize is how many bytes of a picture's data come before it, which the container has read.
+const headerSize = 5
+
+// Decode decodes a picture of w×h pixels, 1 to 16384 each, from the data of its chunk. A pixel has blue in its lowest byte, then green, red and
+// alpha. The pixels are valid until the next call.
+func (d *Decoder) Decode(data []byte, w, h int) ([]uint32, error) {
+	if len(data) < headerSize {
+		return nil, fmt.Errorf("%w: %d bytes", ErrData, len(data))
+	}
+	s := stream{decoder: d}
+	s.bits.open(data)
+	s.bits.read(16)
+	s.bits.read(24)
+	return s.decode(w, h, false)
+}
+
+// CheckAlpha decides whether transparency of w×h pixels decodes from its data, which is that of a picture without a header.
+func (d *Decoder) CheckAlpha(data []byte, w, h int) error {
+	s := stream{decoder: d}
+	s.bits.open(data)
+	_, err := s.decode(w, h, true)
+	return err
+}
+
+// stream is a picture's data while it is read.
+type stream struct {
+	decoder    *Decoder
+	bits       bitReader
+	transforms []transform
+	seen       [transformKinds]bool
+	forgiving  bool // the last symbol may lack bits
+}
+
+// Trim lets go of memory for more than so many pixels.
+func (d *Decoder) Trim(most int) {
+	if cap(d.pix) > most {
+		d.pix = nil
+	}
+}
+
+// decode reads a picture with its transforms, and undoes these.
+func (s *stream) decode(w, h int, isAlpha bool) ([]uint32, error) {
+	p := picture{w: w, h: h}
+	for s.bits.read(1) == 1 {
+		if err := s.readTransform(&p); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.readCodes(&p, true); err != nil {
+		return nil, err
+	}
+	if cap(s.decoder.pix) < w*h {
+		s.decoder.pix = make([]uint32, w*h)
+	}
+	pix := s.decoder.pix[:p.w*p.h]
+	// libwebp reads transparency that is an index of colors by other code, which does not mind that the last symbol lacks bits.
+	s.forgiving = isAlpha && len(s.transforms) == 1 && s.transforms[0].kind == indexing && p.cacheBits == 0 && p.isTrivial()
+	if !s.readPixels(&p, pix) {
+		return nil, fmt.Errorf("%w: the pixels do not decode", ErrData)
+	}
+	if isAlpha {
+		return nil, nil
+	}
+	for i := len(s.transforms) - 1; i >= 0; i-- {
+		pix = s.transforms[i].undo(pix, h)
+	}
+	return pix, nil
+}
+
+// isTrivial reports whether red, blue and alpha are the same wherever one group is in use.
+func (p *picture) isTrivial() bool {
+	for i := range p.groups {
+		if !p.groups[i].trivial {
+			return false
+		}
+	}
+	return true
+}
+
+// readPicture reads a picture within another one's data.
+func (s *stream) readPicture(w, h int) ([]uint32, error) {
+	p := picture{w: w, h: h}
+	if err := s.readCodes(&p, false); err != nil {
+		return nil, err
+	}
+	pix := make([]uint32, w*h)
+	if !s.readPixels(&p, pix) {
+		return nil, fmt.Errorf("%w: a picture within does not decode", ErrData)
+	}
+	return pix, nil
+}
+
+// readCodes reads what comes in front of a picture's pixels.
+func (s *stream) readCodes(p *picture, meta bool) error {
+	if s.bits.read(1) == 1 {
+		if p.cacheBits = s.bits.read(4); p.cacheBits < 1 || p.cacheBits > maxCacheBits {
+			return fmt.Errorf("%w: a cache of %d bits", ErrData, p.cacheBits)
+		}
+	}
+	return s.readGroups(p, meta)
+}
