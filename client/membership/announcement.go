@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,8 +26,9 @@ const (
 // may take its time; they are not to be called at once.
 type Announcement struct{ path, text string }
 
-// Announce writes FOLDER/HOST.PID, of this host and process, whole or not at all. The folder has to be there. Whoever announces a node calls Renew
-// each RenewEvery, and Remove when it goes.
+// Announce writes FOLDER/HOST.PID.RANDOM, of this host and process, whole or not at all: processes of two containers may have one host and one number.
+// Files that earlier processes left behind which announced the same address are removed. The folder has to be there. Whoever announces a node calls
+// Renew each RenewEvery, and Remove when it goes.
 func Announce(folder, addr string) (*Announcement, error) {
 	if err := CheckAddress(addr); err != nil {
 		return nil, err
@@ -36,10 +38,33 @@ func Announce(folder, addr string) (*Announcement, error) {
 		return nil, err
 	}
 	a := &Announcement{
-		path: filepath.Join(folder, fmt.Sprintf("%s.%d", host, os.Getpid())),
+		path: filepath.Join(folder, fmt.Sprintf("%s.%d.%08x", host, os.Getpid(), rand.Uint32())),
 		text: fmt.Sprintf("%s each %s.\n%s\n", announcementMark, RenewEvery, addr),
 	}
-	return a, a.write()
+	if err := a.write(); err != nil {
+		return a, err
+	}
+	a.removeEarlier()
+	return a, nil
+}
+
+// removeEarlier removes what else announces the same address: the port is this node's now. A node elsewhere that has the same address, as in another
+// network, writes its file again when it renews it.
+func (a *Announcement) removeEarlier() {
+	entries, err := os.ReadDir(filepath.Dir(a.path))
+	if err != nil {
+		return // it may be written, and not read
+	}
+	for _, e := range entries {
+		path := filepath.Join(filepath.Dir(a.path), e.Name())
+		info, err := e.Info()
+		if err != nil || path == a.path || !info.Mode().IsRegular() || info.Size() != int64(len(a.text)) {
+			continue
+		}
+		if text, err := os.ReadFile(path); err == nil && string(text) == a.text {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // Path is the file's.

@@ -38,8 +38,8 @@ func TestAnnounce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join(dir, fmt.Sprintf("%s.%d", host, os.Getpid())); a.Path() != want {
-		t.Errorf("announced in %s, want %s", a.Path(), want)
+	if want := filepath.Join(dir, fmt.Sprintf("%s.%d.", host, os.Getpid())); !strings.HasPrefix(a.Path(), want) {
+		t.Errorf("announced in %s, want %s…", a.Path(), want)
 	}
 	until(t, answers, "cpu-1:7070")
 	if err := os.Remove(a.Path()); err != nil {
@@ -92,17 +92,7 @@ func TestAnnounceRefuses(t *testing.T) {
 	if _, err := Announce(dir, "cpu-1"); err == nil {
 		t.Error("no address is announced")
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, fmt.Sprintf("%s.%d", host, os.Getpid())), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Announce(dir, "cpu-1:7070"); err == nil {
-		t.Error("a folder in the file's place is taken for the file")
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
@@ -148,10 +138,51 @@ func TestAnnouncementIsWhole(t *testing.T) {
 	if err := os.Link(a.Path(), reader); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Announce(dir, "cpu-2:7070"); err != nil {
+	a.text = strings.Replace(a.text, "cpu-1", "cpu-2", 1)
+	if err := a.write(); err != nil {
 		t.Fatal(err)
 	}
 	if was, is := readListing(reader), readListing(a.Path()); text(Answer{Nodes: was.nodes}) != "cpu-1:7070" || text(Answer{Nodes: is.nodes}) != "cpu-2:7070" {
 		t.Errorf("%q and %q", was.nodes, is.nodes)
 	}
+}
+
+// Nodes of two containers may have one host name and one number: each has a file of its own, and the end of one leaves the other's.
+func TestNodesOfOneHostAndNumber(t *testing.T) {
+	dir := t.TempDir()
+	one, other := announced(t, dir, "cpu-1:7070"), announced(t, dir, "cpu-1:7071")
+	if one.Path() == other.Path() {
+		t.Fatalf("both announce %s", one.Path())
+	}
+	if err := one.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(other.Path()); err != nil || !strings.Contains(string(text), "cpu-1:7071") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// What a process left behind that was killed goes when its address is announced anew; other files stay.
+func TestAnnounceRemovesWhatWasLeftBehind(t *testing.T) {
+	dir := t.TempDir()
+	left, other := announced(t, dir, "cpu-1:7070"), announced(t, dir, "cpu-2:7070")
+	byHand := filepath.Join(dir, "list")
+	if err := os.WriteFile(byHand, []byte("cpu-1:7070\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	anew := announced(t, dir, "cpu-1:7070")
+	for path, want := range map[string]bool{left.Path(): false, other.Path(): true, byHand: true, anew.Path(): true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
+		}
+	}
+}
+
+func announced(t *testing.T, dir, addr string) *Announcement {
+	t.Helper()
+	a, err := Announce(dir, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

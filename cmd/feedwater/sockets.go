@@ -87,19 +87,33 @@ func listenForWatchers(ctx context.Context) (net.Listener, error) {
 	agentSockets() // removes stale ones
 	var errs []error
 	for _, folder := range runtimeFolders() {
-		err := ownFolder(folder)
+		l, err := listenInFolder(ctx, folder)
 		if err == nil {
-			var l net.Listener
-			path := filepath.Join(folder, fmt.Sprint(os.Getpid())+socketSuffix)
-			_ = os.Remove(path) // of a dead process of the same number
-			if l, err = new(net.ListenConfig).Listen(ctx, "unix", path); err == nil {
-				return l, nil
-			}
+			return l, nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
 }
+
+// listenInFolder opens a socket that is called by this process's number. Where an agent listens there, as one of another container that shares the
+// folder, it has a further number.
+func listenInFolder(ctx context.Context, folder string) (l net.Listener, err error) {
+	if err := ownFolder(folder); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprint(os.Getpid())
+	for n := 1; n <= maxSameNumber; n++ {
+		if l, err = new(net.ListenConfig).Listen(ctx, "unix", filepath.Join(folder, name+socketSuffix)); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+		name = fmt.Sprintf("%d-%d", os.Getpid(), n)
+	}
+	return l, err
+}
+
+// maxSameNumber is how many containers may share a folder and have agents of one number.
+const maxSameNumber = 1000
 
 // serveWatchers answers Watch for `feedwater top`, and nothing else. stop ends that and removes the socket. An agent that cannot be
 // watched works as well.
