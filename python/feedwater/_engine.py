@@ -51,6 +51,8 @@ __all__ = ["Engine", "Ready"]
 
 log = logging.getLogger("feedwater")
 
+CHANGED = "when the listing that was kept of the data set was made"
+"""What the agent says of a file that is another one than its list has."""
 COLLECT_EVERY_S, COLLECT_IN_VAIN_S = 2.0, 60.0
 
 
@@ -94,6 +96,8 @@ class Engine:
         """Copies to the GPU; None before the first pass, and where batches stay in the CPU's memory."""
         self._budget = Budget(config.max_errors)
         self._warned = self._fits = False
+        self._kept_listing = not config.nodes
+        """Whether the first batch is to come, of a listing that may be of an earlier run."""
         self._collect_after = 0.0
 
     # -- opening ------------------------------------------------------------------------------------------------------
@@ -346,6 +350,7 @@ class Engine:
         if strict:
             state.check_known()
         self.rank_check.note_state()
+        self._kept_listing = self._kept_listing and not state.raw
         opened = self.feed.session.opened
         if opened is None or self.ranks is None:
             self.state = (state, strict)
@@ -440,14 +445,36 @@ class Engine:
 
     def _take_step(self, step: Step) -> Done:
         assert self.order is not None
-        done = self.feed.take_batch(step.key, self.order.largest or step.size, self._upcoming_step)
+        wanted = step.key, self.order.largest or step.size, self._upcoming_step
+        done = self._take_first(*wanted) if self._kept_listing else self.feed.take_batch(*wanted)
         while (
             self.python is not None and done.slots.file < 0
         ):  # larger slots took the place of what processes could map
             self.feed.forget_wants()
-            done = self.feed.take_batch(step.key, self.order.largest or step.size, self._upcoming_step)
+            done = self.feed.take_batch(*wanted)
         if done.errors:
             self._budget.count_errors(step.epoch, step.start, done.errors, self._epoch_samples(step))
+        return done
+
+    def _take_first(self, key: tuple[int, int], batch: int, upcoming: Callable[[int, int], Step | None]) -> Done:
+        """The run's first batch. Where files changed since an earlier run listed them, they are listed anew.
+
+        Names and sizes have to be as they were, for which all ranks have the same order.
+        """
+        try:
+            done = self.feed.take_batch(key, batch, upcoming)
+        except DataError as error:
+            self._kept_listing = False
+            if CHANGED not in str(error):
+                raise
+            self.feed.forget_wants()
+            try:
+                self.feed.session.open_anew()
+            except DataError:
+                raise error from None
+            log.warning("%s. No batch was made of it yet: listed anew, as no name and no size is another", error)
+            done = self.feed.take_batch(key, batch, upcoming)
+        self._kept_listing = False
         return done
 
     def _epoch_samples(self, step: Step) -> int:

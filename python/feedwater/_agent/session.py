@@ -108,6 +108,18 @@ class Session:
         self.link = None
         link.close()
 
+    def open_anew(self) -> None:
+        """Has the plan opened once more by the agent that there is, which lists the data set anew if it has changed.
+
+        Slots are new ones: the agent may still write into those it was lent. Raises DataError if samples are others.
+        """
+        link, self.link = self.link, None
+        if link is not None:
+            link.close()
+            self.respawns -= 1
+        self._drop_slots()
+        self.ensure_link()
+
     def call(self, method: str, params: dict[str, Any], timeout: float) -> tuple[Any, bytes]:
         """Asks the agent; its errors are raised."""
         while True:
