@@ -24,6 +24,7 @@
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
+#   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
 #   make skew  [SKEW=commit]  nodes of the last tag with trainers of this tree, and the reverse; two nodes that differ in a codec; two minutes
@@ -210,7 +211,12 @@ bench-pixels: build $(VENV)/.ready
 
 GPU_PYTHON ?= $(VENV)/bin/python
 GPU_PARTS  := 1:checks.py 2:figures.py 3:main.py 4:kinds.py
-.PHONY: test-gpu
+.PHONY: test-jax test-gpu
+# JAX_PYTHON is a Python with jax, which the tests' own environment has not.
+test-jax: build
+	$(call say,batches given to JAX)
+	PYTHONPATH=$(CURDIR)/python $(or $(JAX_PYTHON),$(error give JAX_PYTHON=a Python with jax)) bench/jax/check.py $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
 # Nothing is installed or built: the machine may be bare, and bin/feedwater comes with the tree.
 test-gpu:
 	$(call say,on a GPU, part $(PART))

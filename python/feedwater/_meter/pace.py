@@ -50,7 +50,7 @@ class Stats:
     last_idle_s: float | None
     """idle_s of the last step that was read."""
     idle_unknown: str
-    """Why idle_s is None; "" if it is known. Work on several streams, threads or GPUs, and no CUDA, are unknown."""
+    """Why idle_s is None; "" if it is known. Unknown are work of other threads, GPUs and libraries, and no CUDA."""
 
     transfer_s: float | None = None
     """With device="cuda": time the GPU stood still for the copy of a batch that was there, apart from idle_s.
