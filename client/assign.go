@@ -50,7 +50,7 @@ func (fl *inFlight) sendWant(w *Want, s *session, now time.Time) bool {
 // get wants that are due late, and none that a faster one makes much earlier.
 func (fl *inFlight) assignWants(now time.Time) {
 	fl.sendProbes(now)
-	fl.checkRefused()
+	fl.checkRefused(now)
 	fl.resendAbandoned(now)
 	if len(fl.queue.waiting) == 0 || !fl.chooser.hasRoom(fl.queue.waiting[0].count, now) {
 		return
@@ -73,7 +73,7 @@ assigning:
 		case m != nil:
 			m.backlog.AddPlanned(w.count)
 		default:
-			if err := w.checkHopeless(fl.roster.members, now); err != nil {
+			if err := w.checkHopeless(fl.roster, now); err != nil {
 				fl.finishWant(w, Result{Err: err})
 				continue
 			}
@@ -101,8 +101,8 @@ func (fl *inFlight) resendAbandoned(now time.Time) {
 
 // checkRefused gives up all wants when every node has been left out before the first batch came, or this process itself was: waiting would
 // not help. Later on it may: a node has restarted before its data was there, a list of nodes is wrong for a while.
-func (fl *inFlight) checkRefused() {
-	if len(fl.queue.waiting) == 0 || !fl.roster.allLeftOut() || fl.effort.Batches > 0 && !fl.roster.isAlone() {
+func (fl *inFlight) checkRefused(now time.Time) {
+	if len(fl.queue.waiting) == 0 || !fl.roster.allLeftOut() || fl.roster.awaitsReturn(now) || fl.effort.Batches > 0 && !fl.roster.isAlone() {
 		return
 	}
 	err := fl.roster.allErrors()

@@ -193,8 +193,9 @@ func (o *jobOpener) failOpen(err error) {
 // plan. Before, it is seen whether the others agree without the node that failed. Where a node has answered and been found fit, its
 // stream is waited for, unless all refuse that for good.
 func (o *jobOpener) checkOpen() {
-	o.pinWhenReady(time.Now())
-	if o.split != nil || o.roster.awaitsSources() || o.job.info.Load() != nil && !o.roster.allLeftOut() {
+	now := time.Now()
+	o.pinWhenReady(now)
+	if o.split != nil || o.roster.awaitsSources() || o.roster.awaitsReturn(now) || o.job.info.Load() != nil && !o.roster.allLeftOut() {
 		return
 	}
 	refused := false

@@ -2,14 +2,18 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/client/node"
@@ -169,5 +173,54 @@ func TestCheckProtocol(t *testing.T) {
 		if v.ok != (err == nil) || err != nil && (!errors.As(err, &version) || !strings.Contains(err.Error(), "(build v0.9)") || !strings.Contains(err.Error(), "(build v1 (abc))")) {
 			t.Errorf("%+v: %v", v, err)
 		}
+	}
+}
+
+// While a node that took part is listed no more, those that are left may be the ones that can do nothing: the job waits for it as for a node
+// that is down, and no longer.
+func TestFitNodeThatIsListedNoMore(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		t.Run(fmt.Sprint("back=", back), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t)
+				c.start("fit", &servertest.Engine{Digest: "mine"}, server.Options{})
+				c.start("stranger", &servertest.Engine{Digest: "other"}, server.Options{})
+				o := c.options("fit", "stranger")
+				o.Numerics = "mine"
+				f, err := client.New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				if _, err := f.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				setNodes(t, f, "stranger")
+				result := make(chan client.Result, 1)
+				f.Want(&client.Want{Name: rangeOf(0, 0, 8), Request: batch.Request{Dst: make([]byte, room)}, Done: func(r client.Result) { result <- r }})
+				began := time.Now()
+				time.Sleep(20 * time.Second)
+				if len(result) > 0 {
+					t.Fatalf("after 20 s without the node: %v", (<-result).Err)
+				}
+				if back {
+					setNodes(t, f, "fit", "stranger")
+				}
+				r := <-result
+				switch after := time.Since(began); {
+				case back && r.Err != nil:
+					t.Errorf("the node is back: %v", r.Err)
+				case !back && (!errors.As(r.Err, new(*node.NumericsError)) || after > 31*time.Second):
+					t.Errorf("after %v without the node: %v", after, r.Err)
+				}
+			})
+		})
+	}
+}
+
+func setNodes(t *testing.T, f *client.Fleet, addrs ...string) {
+	t.Helper()
+	if err := f.SetNodes(addrs); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -24,6 +24,7 @@ type roster struct {
 
 	wantSamples int       // samples of the latest want
 	connected   time.Time // when nodes were chosen last; zero: there are new ones
+	removed     time.Time // when a node that took part was last listed no more; zero: none was
 	needed      [4]int    // connections, by the last seconds
 }
 
@@ -66,6 +67,9 @@ func (r *roster) replaceNodes(nodes map[string]node.Node) {
 			continue
 		}
 		r.job.log.Info("node removed", "node", m.node.Addr())
+		if m.session != nil {
+			r.removed = time.Now()
+		}
 		m.stopLoop()
 	}
 	r.members = stay
@@ -87,6 +91,12 @@ func (r *roster) refreshLive() {
 
 func (r *roster) allLeftOut() bool {
 	return len(r.members) > 0 && !slices.ContainsFunc(r.members, func(m *member) bool { return m.session != nil || !m.leftOut })
+}
+
+// awaitsReturn reports whether a node that took part is listed no more since so short a time that it may be listed again. What is listed is a
+// hint: while it errs, the nodes that are left may be those that can do nothing for the job.
+func (r *roster) awaitsReturn(now time.Time) bool {
+	return !r.removed.IsZero() && now.Sub(r.removed) < downWait
 }
 
 // isAlone reports whether this process is the only node.

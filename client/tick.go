@@ -80,7 +80,7 @@ func (f *Fleet) checkSuspension(now time.Time) {
 // so does what is compared with when a node was heard.
 func (f *Fleet) shiftTimes(gap time.Duration, now time.Time) {
 	f.inFlight.resumed = now
-	for _, t := range []*time.Time{&f.inFlight.lastProgress, &f.job.epoch, &f.inFlight.lastGrant, &f.reminder, &f.opener.answersDue} {
+	for _, t := range []*time.Time{&f.inFlight.lastProgress, &f.job.epoch, &f.inFlight.lastGrant, &f.reminder, &f.opener.answersDue, &f.roster.removed} {
 		shiftTime(t, gap)
 	}
 	for _, m := range f.roster.members {

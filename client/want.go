@@ -102,14 +102,14 @@ func (w *Want) recordDecodeFailure(m *member, err error, now time.Time) {
 	w.setFailures(m, maxTries, err, now)
 }
 
-// downWait is how long a want that all usable nodes have failed waits for those that are down: one may restart.
+// downWait is how long a want that all usable nodes have failed waits for those that are down, or listed no more: one may restart, or be listed again.
 const downWait = 30 * time.Second
 
 // checkHopeless returns an error when every usable node has failed the want often enough.
-func (w *Want) checkHopeless(members []*member, now time.Time) error {
+func (w *Want) checkHopeless(r *roster, now time.Time) error {
 	var errs []NodeError
-	down := false
-	for _, m := range members {
+	down := r.awaitsReturn(now)
+	for _, m := range r.members {
 		t := w.nodeFailures[m]
 		switch {
 		case t.count < maxTries && m.isUsable():

@@ -102,8 +102,8 @@ func (b *HedgeBudget) TakeHedge() bool {
 }
 
 const (
-	deadlineKnown = 3     // answers, before which a deadline is a guess
-	deadlineGuess = 120.0 // seconds
+	deadlineKnown = 3     // answers, before which a deadline is twice as long
+	deadlineGuess = 120.0 // seconds, before there is any
 	deadlineLeast = 5.0   // seconds
 	deadlineTimes = 20.0  // the usual time
 )
@@ -112,8 +112,11 @@ const (
 // with every two that were missed: a want is at two nodes at once.
 func Deadline(took *Median, missed int) float64 {
 	d := deadlineGuess
-	if took.Count() >= deadlineKnown {
+	switch count := took.Count(); {
+	case count >= deadlineKnown:
 		d = max(deadlineLeast, deadlineTimes*took.Value())
+	case count > 0:
+		d = min(d, 2*max(deadlineLeast, deadlineTimes*took.Value()))
 	}
 	return d * math.Exp2(float64(min(missed/2, mostDoublings)))
 }

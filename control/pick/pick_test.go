@@ -152,12 +152,17 @@ func TestHedgeBudget(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	var took Median
-	for range 2 {
-		took.Add(1)
-	}
-	near(t, "two answers", Deadline(&took, 0), 120)
+	near(t, "no answer", Deadline(&took, 0), 120)
+	took.Add(0.01)
+	near(t, "a short one", Deadline(&took, 0), 10)
+	took.Add(1.99)
 	took.Add(1)
-	near(t, "three", Deadline(&took, 0), 20)
+	near(t, "three answers", Deadline(&took, 0), 20)
+	var slow Median
+	slow.Add(2)
+	near(t, "a long one", Deadline(&slow, 0), 80)
+	slow.Add(2000)
+	near(t, "longer than the guess", Deadline(&slow, 0), 120)
 	near(t, "after two misses", Deadline(&took, 2), 40)
 	near(t, "after many", Deadline(&took, 60), 20*64)
 	var making Median
