@@ -74,13 +74,13 @@ func (f folders) sortedNames() []string { return slices.Sorted(maps.Keys(f)) }
 // folderWithin is how long a folder is waited for at the start.
 const folderWithin = 5 * time.Second
 
-// checkExist looks whether the folders are there. One whose storage does not answer may come back: the others are served meanwhile.
+// checkExist looks whether the folders are there, and may be read. One whose storage does not answer may come back: the others are served meanwhile.
 func (f folders) checkExist() error {
 	roots := storage.New(storage.Options{Deadline: folderWithin})
 	defer roots.Close()
 	for _, name := range f.sortedNames() {
 		if dataset.IsURL(f[name]) {
-			if err := dataset.CheckURL(dataset.FolderOf(f[name])); err != nil {
+			if err := dataset.CheckServer(context.Background(), f[name], folderWithin); err != nil {
 				return fmt.Errorf("--data %s: %w", name, err)
 			}
 			continue

@@ -3,6 +3,7 @@ package layout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"io/fs"
@@ -227,4 +228,25 @@ func list(ctx context.Context, from store.Store, dir string) (all []string, err 
 		}
 		all = append(all, string(name))
 	}
+}
+
+// CheckNames asks whether there is what a list or a pattern names: what wildcards stand for, else the first and the last of the names.
+func CheckNames(ctx context.Context, from store.Store, pattern string) error {
+	if strings.ContainsAny(pattern, "*?[") {
+		_, err := matching(ctx, from, pattern)
+		return err
+	}
+	names, err := expand(pattern)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{names[0], names[len(names)-1]} {
+		if !isBelow(name) {
+			return wrong("%s: %.200q leads out of its folder", pattern, name)
+		}
+		if _, err := from.Stat(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,52 @@
+package dataset
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+)
+
+// TestCheckServer: what is wrong with a place for good is told; trouble that may pass is not.
+func TestCheckServer(t *testing.T) {
+	server := bucketOf(t, shippable(t))
+	url := "?endpoint=" + server.URL
+	for place, says := range map[string]string{
+		server.Place("p"):                                 "",
+		server.Place("p/classes"):                         "",
+		server.Place("p/s-{0..1}.tar"):                    "",
+		server.Place("p/s-*.tar"):                         "",
+		server.Place("p/l.csv"):                           "",
+		server.Plain("p/s-{0..1}.tar"):                    "",
+		server.Plain("p"):                                 "",
+		"s3://other/p" + url:                              "there is no bucket other",
+		server.Place("nothing"):                           "nothing lies below s3://data/nothing",
+		server.Place("p/s-{0..7}.tar"):                    "s-7.tar: ",
+		server.Place("p/t-*.tar"):                         "nothing is called t-*.tar",
+		server.Place("p/s-{0..1.tar"):                     "a brace is not closed",
+		server.Place("p/x.csv"):                           "x.csv: ",
+		server.Plain("p/s-{1..2}.tar"):                    "s-2.tar: ",
+		"s3://" + buckettest.Bucket + "/p" + url + "&x=1": `no option "x"`,
+		"gs://bucket/p":                                   "endpoint=https://storage.googleapis.com",
+		"az://container/p":                                "copy it to a bucket that speaks S3",
+		"hf://datasets/x":                                 "download it first",
+	} {
+		err := CheckServer(t.Context(), place, time.Minute)
+		if (says == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", place, err, says)
+		}
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+	if err := CheckServer(t.Context(), server.Place("p/classes")+"&region=us-east-1", time.Minute); err == nil || !strings.Contains(err.Error(), "the secret key is not that of the access key") {
+		t.Errorf("%v, want one about the key", err)
+	}
+	server.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
+		buckettest.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	})
+	if err := CheckServer(t.Context(), server.Place("p"), time.Nanosecond); err != nil {
+		t.Errorf("a server in trouble: %v", err)
+	}
+}
