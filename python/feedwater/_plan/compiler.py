@@ -23,7 +23,6 @@ from ..transforms._sizes import PADDING, on_picture
 
 __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "recognise_leaf", "walk_leaves"]
 
-SUPPORTED = sorted(name for name in transforms.__all__)
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = (
     "what a plan cannot say can run behind it: on each sample, in processes of its own, python=fn(sample, rng); on "
@@ -242,14 +241,15 @@ def _check_object(leaf: Any) -> None:
 def _explain_unknown(leaf: Any, why: str) -> str:
     name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
     known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
-    above = next((base.__name__ for base in type(leaf).__mro__ if base.__name__ in SUPPORTED), None)
+    names = (base.__name__ for base in type(leaf).__mro__)
+    above = next((base for base in names if base in transforms.__all__ and base != "Compose"), None)
     instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
     if not instead and any(word in name.lower() for word in SEVERAL):
         instead = "feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
     if type(leaf).__module__.split(".")[0] == "albumentations":
         instead = "python= with it, which calls it on each sample behind transform=, in processes of its own"
     hint = f" Instead: {instead}." if instead else ""
-    return f"transform {name}: {why}.{hint} Else {AFTERWARDS}.\nSupported: {', '.join(SUPPORTED)}"
+    return f"transform {name}: {why}.{hint} Else {AFTERWARDS}. docs/plan.md lists what is there"
 
 
 def _move_behind(step: Op, tail: list[Any]) -> Op:
