@@ -10,6 +10,7 @@
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines, in a short form; half an hour
 #   make test-purego          all Go tests of the pixels without assembly, which make test runs in a short form
 #   make test-frameworks      scripts of Accelerate, transformers and others with their real packages; minutes, and a gigabyte the first time
+#   make scripts              training scripts of 18 kinds on a DataLoader and on a Loader: lines changed, samples and steps; a quarter of an hour
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test-deploy
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
@@ -147,6 +148,12 @@ test-python: build $(VENV)/.ready
 test-frameworks: build $(FRAMEWORKS)/.ready
 	$(call say,tests with the real frameworks)
 	cd python && $(FRAMEWORKS)/bin/python -m pytest -q -p no:cacheprovider frameworks
+
+.PHONY: scripts
+# SCRIPTS="plain ddp" runs these alone.
+scripts: build $(FRAMEWORKS)/.ready
+	$(call say,training scripts on a DataLoader and on a Loader)
+	@$(FRAMEWORKS)/bin/python bench/scripts/table.py $(SCRIPTS)
 
 $(FRAMEWORKS)/.ready: $(VENV)/.ready python/frameworks/requirements.txt
 	$(call say,frameworks in .tools/frameworks: a minute or two the first time)

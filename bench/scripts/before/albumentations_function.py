@@ -1,0 +1,32 @@
+"""Albumentations on each sample, on a DataLoader."""
+
+import sys
+
+import albumentations
+import numpy as np
+import torch
+from albumentations.pytorch import ToTensorV2
+from torch import nn
+from torch.utils.data import DataLoader
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
+
+TRANSFORM = v2.RandomResizedCrop(16)
+STEPS = [albumentations.HorizontalFlip(), albumentations.GaussNoise((0.001, 0.002)), albumentations.ToFloat(255)]
+AUGMENT = albumentations.Compose([*STEPS, ToTensorV2()])
+
+
+def augment(image):
+    """A picture through torchvision and albumentations."""
+    return AUGMENT(image=np.asarray(TRANSFORM(image)))["image"]
+
+
+if __name__ == "__main__":
+    train = DataLoader(ImageFolder(sys.argv[1], augment), batch_size=4, shuffle=True, num_workers=2)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for images, labels in train:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(images), labels).backward()
+            optimizer.step()

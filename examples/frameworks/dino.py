@@ -1,0 +1,26 @@
+"""DINO: two large views, four small ones, on a Loader.
+
+python dino.py FOLDER
+"""
+
+import sys
+
+import feedwater
+import torch
+from torch import nn
+from torchvision.transforms import v2
+
+FOLDER = sys.argv[1]
+TRANSFORM = v2.Compose([v2.RandomResizedCrop(16), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+SMALL = v2.Compose([v2.RandomResizedCrop(8), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+
+train = feedwater.Loader(FOLDER, feedwater.Views([TRANSFORM] * 2 + [SMALL] * 4), batch_size=4, shuffle=True)
+model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+for _ in range(2):
+    for (one, other, *small), _ in train:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(one), model(other))
+        (loss + sum(picture.mean() for picture in small)).backward()
+        optimizer.step()

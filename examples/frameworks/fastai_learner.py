@@ -1,0 +1,20 @@
+"""Fastai, on a Loader.
+
+python fastai_learner.py FOLDER
+"""
+
+import sys
+
+import feedwater
+import torch
+from fastai.basics import DataLoaders, Learner
+from torch import nn
+from torchvision.transforms import v2
+
+FOLDER = sys.argv[1]
+TRANSFORM = v2.Compose([v2.RandomResizedCrop(16), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+
+train = feedwater.Loader(FOLDER, TRANSFORM, batch_size=4, shuffle=True)
+model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 10))
+learner = Learner(DataLoaders(train, train), model, loss_func=nn.functional.cross_entropy, path="out")
+learner.fit(2, lr=0.1)

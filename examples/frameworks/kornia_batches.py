@@ -1,0 +1,27 @@
+"""Kornia on whole batches, on a Loader.
+
+python kornia_batches.py FOLDER
+"""
+
+import sys
+
+import feedwater
+import kornia.augmentation
+import torch
+from torch import nn
+from torchvision.transforms import v2
+
+FOLDER = sys.argv[1]
+TRANSFORM = v2.Compose([v2.RandomResizedCrop(16), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+AUGMENT = kornia.augmentation.RandomHorizontalFlip(p=0.5)
+
+train = feedwater.Loader(FOLDER, TRANSFORM, batch_size=4, shuffle=True)
+model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+for _ in range(2):
+    for images, labels in train:
+        images = AUGMENT(images)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(images), labels).backward()
+        optimizer.step()
