@@ -22,21 +22,30 @@ func (o *serveOptions) announce(ctx context.Context, l net.Listener, log *slog.L
 	if err != nil {
 		return nil, fmt.Errorf("--announce: %w", err)
 	}
+	waitForFolder := func() (answered func()) {
+		return exitGuardOf(ctx).waitFor("--announce "+o.announced, logWait(log))
+	}
+	answered := waitForFolder()
 	a, err := membership.Announce(o.announced, addr)
+	answered()
 	if err != nil {
 		return nil, fmt.Errorf("--announce %s: %w", o.announced, err)
 	}
 	log.Info("announced", "file", a.Path(), "node", addr)
-	ctx, cancel := context.WithCancel(ctx)
+	renewing, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		renew(ctx, a, log)
+		renew(renewing, a, log)
 		if err := a.Remove(); err != nil {
 			log.Warn("the announcement stays: trainers take it for stale ten minutes after those of other nodes", "err", err)
 		}
 	}()
-	return func() { cancel(); <-done }, nil
+	return func() {
+		defer waitForFolder()()
+		cancel()
+		<-done
+	}, nil
 }
 
 // renewer is what is used of an announcement.

@@ -32,7 +32,11 @@ func addConfig(c *cobra.Command, own ...string) {
 		if env, _, ok := lookUpFlag(c.Name(), c.Flags().Lookup("config")); ok && !c.Flags().Changed("config") {
 			*file = env
 		}
+		answered := exitGuardOf(c.Context()).waitFor("--config "+*file, func(what string) {
+			fmt.Fprintf(c.ErrOrStderr(), "feedwater: waits for the storage of %s, which does not answer\n", what)
+		})
 		settings, err := readSettings(*file)
+		answered()
 		if err != nil {
 			return usageError{err}
 		}

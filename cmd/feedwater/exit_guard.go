@@ -23,18 +23,23 @@ type exitGuard struct {
 	grace time.Duration // from the signal, or from begin
 	timer *time.Timer   // nil: not told to end
 	last  []func()
-	over  bool // the command has returned
+	waits map[*string]struct{} // files that lie beside the data, see waitFor
+	over  bool                 // the command has returned
+	told  io.Writer            // what is waited for at the end
 }
 
 // endWithin is how long a command takes to end at most, from the signal on, or from the end of what else it waits for.
 const endWithin = 5 * time.Second
 
-func newExitGuard() *exitGuard { return &exitGuard{exit: os.Exit, grace: endWithin} }
+func newExitGuard() *exitGuard { return &exitGuard{exit: os.Exit, grace: endWithin, told: os.Stderr} }
 
 type exitGuardKey struct{}
 
 // exitGuardOf is the guard of the command that runs with a context; tests may have none, for which one that does nothing is returned.
 func exitGuardOf(ctx context.Context) *exitGuard {
+	if ctx == nil { // of a command that was not begun by Execute
+		return &exitGuard{over: true}
+	}
 	if e, ok := ctx.Value(exitGuardKey{}).(*exitGuard); ok {
 		return e
 	}
@@ -53,6 +58,39 @@ func (e *exitGuard) beforeForce(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = append(e.last, f)
+}
+
+// saysWaitingAfter is how long a file takes that nobody is told of.
+const saysWaitingAfter = 5 * time.Second
+
+// waitFor says that the command waits for the storage of a file or folder, by its flag and name, until end is called. One that takes long is told to
+// say, and is named if the command is ended by force meanwhile.
+func (e *exitGuard) waitFor(what string, say func(what string)) (end func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.waits == nil {
+		e.waits = map[*string]struct{}{}
+	}
+	e.waits[&what] = struct{}{}
+	saying := time.AfterFunc(saysWaitingAfter, func() { say(what) })
+	return func() {
+		saying.Stop()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.waits, &what)
+	}
+}
+
+// sayWaits tells what the command waits for. mu is held.
+func (e *exitGuard) sayWaits() {
+	for what := range e.waits {
+		fmt.Fprintf(e.told, "feedwater: ended while the storage of %s does not answer\n", *what)
+	}
+}
+
+// logWait logs that the storage of a file does not answer.
+func logWait(log *slog.Logger) func(what string) {
+	return func(what string) { log.Warn("waits for storage that does not answer", "of", what) }
 }
 
 // startTimer says that the command was told to end, or ends. Saying it again does nothing.
@@ -86,6 +124,9 @@ func (e *exitGuard) forceExit() {
 	said := make(chan struct{})
 	go func() { // what it calls may hang too
 		defer close(said)
+		e.mu.Lock()
+		e.sayWaits()
+		e.mu.Unlock()
 		for _, f := range last {
 			f()
 		}

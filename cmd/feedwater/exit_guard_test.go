@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/health"
@@ -106,4 +107,25 @@ func TestRootsHealth(t *testing.T) {
 	want("", healthpb.HealthCheckResponse_SERVING)
 	announce("x", true)
 	want("feedwater.v1.Feed/x", healthpb.HealthCheckResponse_SERVING)
+}
+
+// What the command waits for beside its data is told of after a while, and named when it is ended by force.
+func TestEndingByForceNamesWhatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told strings.Builder
+		var said []string
+		say := func(what string) { said = append(said, what) }
+		e := &exitGuard{exit: func(int) {}, told: &told}
+		e.waitFor("--tls-cert cert.pem", say)()
+		e.waitFor("--announce nodes", say)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if strings.Join(said, ",") != "--announce nodes" {
+			t.Errorf("said: %q", said)
+		}
+		e.forceExit()
+		if want := "feedwater: ended while the storage of --announce nodes does not answer\n"; told.String() != want {
+			t.Errorf("%q, want %q", told.String(), want)
+		}
+	})
 }

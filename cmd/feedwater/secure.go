@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -70,18 +71,34 @@ type security struct {
 	audit  func(audit.Line)
 }
 
-// openSecurity reads the files.
-func (o *secureOptions) openSecurity(stdout io.Writer, log *slog.Logger) (s security, err error) {
-	if s.tls, err = o.newTLSConfig(log); err != nil {
-		return s, err
+// openSecurity reads the files. end is called when nothing more is written to the audit log.
+func (o *secureOptions) openSecurity(ctx context.Context, stdout io.Writer, log *slog.Logger) (s security, end func(), err error) {
+	waitFor := func(flag, file string) (answered func()) {
+		return exitGuardOf(ctx).waitFor(flag+" "+file, logWait(log))
 	}
-	if s.access, err = o.newAccess(log); err != nil {
-		return s, err
+	answered := waitFor("--tls-cert", o.cert)
+	s.tls, err = o.newTLSConfig(log)
+	if answered(); err != nil {
+		return s, nil, err
 	}
-	if s.audit, err = newAudit(o.audit, stdout, log); err != nil {
-		return s, fmt.Errorf("--audit: %w", err)
+	answered = waitFor("--token-file", o.tokenFile)
+	s.access, err = o.newAccess(log)
+	if answered(); err != nil {
+		return s, nil, err
 	}
-	return s, nil
+	answered = waitFor("--audit", o.audit)
+	a, err := openAudit(o.audit, stdout, log)
+	if answered(); err != nil {
+		return s, nil, fmt.Errorf("--audit: %w", err)
+	}
+	if a == nil {
+		return s, func() {}, nil
+	}
+	s.audit = a.writeLine
+	return s, func() {
+		defer waitFor("--audit", o.audit)()
+		a.close()
+	}, nil
 }
 
 func (o *secureOptions) newAccess(log *slog.Logger) (admission.Access, error) {

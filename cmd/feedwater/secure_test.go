@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,15 +144,25 @@ func TestMeaning(t *testing.T) {
 // The file is opened for each line, so that it can be moved away while the node runs.
 func TestAuditLogMayBeMoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit")
-	write, err := newAudit(path, nil, nil)
+	a, err := openAudit(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(audit.Line{Event: "one"})
+	a.writeLine(audit.Line{Event: "one"})
+	for written := false; !written; { // soon
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written = strings.Contains(string(text), "\n")
+	}
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	write(audit.Line{Event: "two"})
+	a.writeLine(audit.Line{Event: "two"})
+	a.close()
+	a.close()
+	a.writeLine(audit.Line{Event: "too late"})
 	for file, event := range map[string]string{path + ".1": "one", path: "two"} {
 		text, err := os.ReadFile(file)
 		if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), event) {
@@ -156,11 +170,59 @@ func TestAuditLogMayBeMoved(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if write, err = newAudit("-", &out, nil); err != nil {
+	if a, err = openAudit("-", &out, nil); err != nil {
 		t.Fatal(err)
 	}
-	write(audit.Line{Event: "three"})
+	a.writeLine(audit.Line{Event: "three"})
+	a.close()
 	if !strings.Contains(out.String(), "three") {
 		t.Error(out.String())
+	}
+}
+
+// A file of the audit log that does not answer keeps no call waiting. What does not fit into memory is missed, and counted.
+func TestAuditLogOnStorageThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit")
+	said := newBook()
+	a, err := openAudit(path, nil, (&logOptions{format: "text", level: "info"}).newLog(said))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil { // which cannot be opened before somebody reads it
+		t.Fatal(err)
+	}
+	const sent = auditBacklog + 100
+	for range sent {
+		a.writeLine(audit.Line{Event: "job"})
+	}
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "does not keep up") {
+		t.Errorf("logged: %s", text)
+	}
+	got := make(chan int)
+	go func() {
+		lines := 0
+		defer func() { got <- lines }()
+		f, err := os.OpenFile(path, os.O_RDWR, 0) // stays open between two writers
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		for r := bufio.NewReader(f); lines < sent; lines++ {
+			if text, err := r.ReadString('\n'); err != nil || strings.Contains(text, "last") {
+				return
+			}
+		}
+	}()
+	for taken := false; !taken; { // until there is room
+		a.mu.Lock()
+		taken = len(a.lines) < auditBacklog
+		a.mu.Unlock()
+	}
+	a.writeLine(audit.Line{Event: "last"})
+	a.close()
+	lines := <-got
+	if text := said.String(); !strings.Contains(text, fmt.Sprintf("lines=%d", sent-lines)) {
+		t.Errorf("%d lines of %d came; logged: %s", lines, sent, text)
 	}
 }

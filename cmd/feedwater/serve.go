@@ -154,10 +154,11 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	}
 	log := o.newLog(stderr)
 	warnOfEnvironment("serve", log)
-	secure, err := o.openSecurity(stdout, log)
+	secure, endAudit, err := o.openSecurity(ctx, stdout, log)
 	if err != nil {
 		return err
 	}
+	defer endAudit()
 	defer onHangup(log, secure.reloadChanged)()
 	ready := newReadiness(pb.Feed_ServiceDesc.ServiceName)
 	started := ready.waitFor("the start")
