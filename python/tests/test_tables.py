@@ -175,11 +175,8 @@ def test_data_sets_of_torchvision_that_list_files(data: Path, tmp_path: Path) ->
     folder = datasets.ImageFolder(str(data))
     check_as_torch(ConcatDataset([folder, Subset(food(tmp_path), [1, 2]), pets(data, tmp_path)]), [])
     twice = ConcatDataset([food(tmp_path), Subset(food(tmp_path), [1])])
-    with (
-        Loader(twice, batch_size=1) as loader,
-        pytest.raises(DataError, match=r"row 5: .*tart/1\.jpg. is in the list twice"),
-    ):
-        next(iter(loader))
+    with pytest.raises(DataError, match=r"tart/1\.jpg is in this ConcatDataset twice"):
+        Loader(twice, batch_size=1)
     del folder.samples[7]
     check_as_torch(ConcatDataset([folder]), ["cat", "dog"])
 

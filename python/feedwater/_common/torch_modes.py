@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-__all__ = ["imported_torch", "leave_inference_mode", "on_cpu"]
+__all__ = ["current_mode", "imported_torch", "leave_inference_mode", "on_cpu"]
 
 T = TypeVar("T")
 
@@ -49,3 +49,11 @@ def on_cpu(call: Callable[[], T]) -> T:
         return call()
     with leave_inference_mode(), torch.device("cpu"):
         return call()
+
+
+def current_mode() -> str | None:
+    """The name of the mode that dispatches torch's functions now, as FakeTensorMode does; None if there is none."""
+    torch = imported_torch()
+    if torch is None or not torch._C._len_torch_dispatch_stack():
+        return None
+    return type(torch._C._get_dispatch_stack_at(torch._C._len_torch_dispatch_stack() - 1)).__name__

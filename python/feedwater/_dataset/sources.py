@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,8 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_subset(source, nodes)
     if is_file_list(source):
         return _of_file_list(source, nodes)
+    if isinstance(source, bytes):
+        raise TypeError(f"source={source!r:.80}: pass a str or a Path, os.fsdecode(source)")
     samples = next((name for name in ("samples", "imgs") if hasattr(source, name)), None)
     rows = f"feedwater.Table(dataset.{samples})" if samples else "feedwater.Table(paths, labels)"
     raise TypeError(
@@ -201,10 +204,17 @@ def _of_table(table: Table, nodes: tuple[str, ...]) -> Source:
 
 
 def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
-    transforms = read_rows(source).transforms
-    if len(transforms) > 1:
+    rows = read_rows(source)
+    if len(rows.transforms) > 1:
         raise TypeError("the data sets of this ConcatDataset have different transforms: give all of them the same one")
-    return replace(_of_table(Table(source), nodes), transform=transforms[0])
+    twice = next((path for path, count in Counter(rows.paths).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(
+            f"{escape_name(os.fsdecode(twice))} is in this {type(source).__name__} twice, and a list has each file "
+            "once. To draw files more often pass each once, and a sampler that gives its index again: "
+            "sampler=[*range(n), *range(n)]"
+        )
+    return replace(_of_table(Table(source), nodes), transform=rows.transforms[0])
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:

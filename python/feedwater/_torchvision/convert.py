@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from .. import transforms
-from .._common.torch_modes import on_cpu
+from .._common.torch_modes import current_mode, on_cpu
 from .._value_table import CHANNELS, DTYPES, VALUES, Table
 from ..errors import UnsupportedTransformError
 from ..transforms._op import Op, Pointwise
@@ -215,5 +215,7 @@ def _apply_steps(tail: Sequence[Any], values: Any) -> Any:
         try:
             values = leaf(values)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise UnsupportedTransformError(f"{leaf}: {error}") from error
+            mode = current_mode()
+            said = f". {mode} is on, under which no tensor has values: ask for batches outside of it" if mode else ""
+            raise UnsupportedTransformError(f"{leaf}: {error}{said}") from error
     return values
