@@ -137,6 +137,14 @@ def test_waiting_that_the_gpu_does_not_feel_is_no_problem() -> None:
     assert judge_loop(replace(FED, wait=0.8)).cause == "gpu-bound"
 
 
+def test_copies_of_a_loader_of_ours_are_better_made_by_it() -> None:
+    slow = replace(FED, copy=0.3, copy_line="/x/train.py:12")
+    theirs, ours = (judge_loop(one).actions[0] for one in (slow, replace(slow, loader="feedwater.Loader")))
+    assert theirs.arguments == "pin_memory=True"
+    assert ours.do.startswith('device="cuda"') and "train.py:12" in ours.do
+    assert not ours.arguments, "they are a DataLoader's"
+
+
 def test_ready_steps_are_the_judge_of_what_is_to_gain() -> None:
     """Waits of 35 %, but steps that waited for nothing took as long: nothing would be gained."""
     assert judge_loop(replace(LATE, ready_s=0.03)).verdict == "healthy"

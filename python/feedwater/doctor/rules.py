@@ -191,6 +191,9 @@ def _judge_own(s: Signals, shared: bool | None) -> tuple[str, str, list[Action]]
         do = "with torch.inference_mode(): a loop builds graphs and never calls backward"
         return "not-data", "missing-no-grad", [Action(do)]
     if s.gpu and s.copy > COPY and not s.pin_memory:
+        if s.loader.startswith("feedwater"):
+            do = f'device="cuda" has copies run beside the step{_at_line(s.copy_line)}: they take {s.copy:.0%} of it'
+            return "not-data", "pin-memory-off", [Action(do)]
         do = f"pin_memory=True and .to(device, non_blocking=True){_at_line(s.copy_line)}"
         do += f": copies run {s.copy:.0%} of the time"
         return "not-data", "pin-memory-off", [Action(do, None, "pin_memory=True")]
