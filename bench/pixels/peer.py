@@ -29,6 +29,7 @@ EFFECTS: dict[str, Callable[[], list[Any]]] = {
     "tensor": list,
     "randaugment": lambda: [v2.RandAugment()],
     "colorjitter": lambda: [v2.ColorJitter(0.4, 0.4, 0.4, 0.1)],
+    "simclr": lambda: [v2.ColorJitter(0.8, 0.8, 0.8, 0.2), v2.RandomGrayscale(0.2), v2.GaussianBlur(23, (0.1, 2.0))],
 }
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -39,6 +40,32 @@ def prepare(folder: str, most: int, photographs: Path, subsampled: Path) -> int:
     return count
 
 
+ENCODINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "PNG": (".png", {}),
+    "PNG 1920×1080": (".png", {"size": (1920, 1080)}),
+    "WebP, quality 85": (".webp", {"quality": 85}),
+    "WebP, lossless": (".webp", {"lossless": True}),
+    "progressive JPEG, quality 90": (".jpg", {"quality": 90, "progressive": True}),
+}
+"""Other encodings that the photographs are saved in: by name the suffix of the files, and what is given to Pillow."""
+
+
+def encode(photographs: Path, folder: Path, encoding: str, most: int) -> int:
+    """Saves at most so many of the photographs in one of ENCODINGS, spread over all. Returns how many there are."""
+    suffix, options = ENCODINGS[encoding]
+    files = sorted(jpegs(str(photographs)))
+    chosen = files[:: max(1, len(files) // most)][:most]
+    for file in chosen:
+        target = (folder / file.relative_to(photographs)).with_suffix(suffix)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with Image.open(file) as image:
+            pixels = image.convert("RGB")
+        if "size" in options:
+            pixels = pixels.resize(options["size"])
+        pixels.save(target, **{name: value for name, value in options.items() if name != "size"})
+    return len(chosen)
+
+
 def jpegs(folder: str) -> Iterator[Path]:
     """The files that are JPEG by their names."""
     for place, _, names in os.walk(folder, followlinks=True):
@@ -47,4 +74,4 @@ def jpegs(folder: str) -> Iterator[Path]:
 
 def size(folder: Path) -> int:
     """Bytes of all files."""
-    return sum(file.stat().st_size for file in jpegs(str(folder)))
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -99,6 +99,12 @@ def crop_pairs(levels: list[str], limits: bool) -> Iterator[Pair]:
         yield ours(levels[0], index), ours(levels[0]), None
 
 
+def encoding_pairs(levels: list[str]) -> Iterator[Pair]:
+    """Who is compared where files have another encoding."""
+    for index in (NO_INDEX, INDEX):
+        yield ours(levels[0], index), PIL, None
+
+
 def effect_pairs(levels: list[str]) -> Iterator[Pair]:
     """Who is compared where effects follow."""
     for effect in unit.EFFECTS:

@@ -4,6 +4,7 @@
 
 Up to 500 JPEG files of the folder are copied, and saved anew as 4:2:0 of quality 90, a second data set. All are in
 the page cache. Contestants take turns, forwards and backwards; a ratio is that of two results of the same round.
+The first hundred or so are saved as PNG, WebP and progressive JPEG too, for rows on one core.
 On one core all make the same crops, others each round, out of files in memory; those that promise torchvision's pixels
 are checked to make them; what counts is CPU time. On all cores it is images per second in the training process.
 
@@ -34,10 +35,11 @@ import pictures
 import report
 import unit
 import whole
-from rows import Pair, Row, crop_pairs, effect_pairs, rows, whole_pairs
+from rows import Pair, Row, crop_pairs, effect_pairs, encoding_pairs, rows, whole_pairs
 from unit import TENSOR, C, Data, Programs, Runs
 
 MOST_PICTURES = 500
+MOST_ENCODED = 100
 
 # -- measuring --------------------------------------------------------------------------------------------------------
 
@@ -64,11 +66,21 @@ class Measurement:
         runs = whole.all_cores(self.programs, data, self.tensorflow, self.rounds, self.images)
         self._take(part, "rate", runs, whole_pairs(limits))
 
-    def _crops(self, data: Data) -> Runs:
-        runs, same = unit.one_core(unit.of_crops(self.programs, data), self.rounds)
+    def measure_encoding(self, data: Data) -> None:
+        """Measures the crops of files in another encoding, on one core."""
+        runs, same = unit.one_core(unit.of_encoding(self.programs, data), self.rounds)
+        self._check(data, runs, same)
+        part = f"{data.name}, one core, RandomResizedCrop(224) and flip"
+        self._take(part, "cpu", runs, encoding_pairs(self.programs.levels))
+
+    def _check(self, data: Data, runs: Runs, same: dict[str, int]) -> None:
         wrong = [name for name in runs if name.startswith("feedwater") and same[name] < data.pictures]
         if wrong:
             raise SystemExit(f"{data.name}: not torchvision's pixels: {', '.join(wrong)}")
+
+    def _crops(self, data: Data) -> Runs:
+        runs, same = unit.one_core(unit.of_crops(self.programs, data), self.rounds)
+        self._check(data, runs, same)
         counts = ", ".join(f"{name} {same[name]}" for name in (C, TENSOR) if name in same)
         self.note(f"{data.name}: of {data.pictures} pictures equal to torchvision's on PIL: feedwater all, {counts}")
         return runs
@@ -126,6 +138,14 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
         measured.note(index(data))
         data.draw(programs, rounds + 1)
         measured.measure(data, limits=number == 0)
+    for number, name in enumerate(pictures.ENCODINGS):
+        place = scratch / f"encoding{number}"
+        count = pictures.encode(folders["photographs"], place / "pictures", name, MOST_ENCODED)
+        data = Data(name, place / "pictures", place / "index", place / "crops", count)
+        measured.note(f"{name}: {pictures.size(data.folder) / count / 1000:.0f} KB a picture")
+        measured.note(index(data))
+        data.draw(programs, rounds + 1)
+        measured.measure_encoding(data)
     measured.note(all_of_it.others())
     write(args, measured, about)
 

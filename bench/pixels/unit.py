@@ -27,6 +27,11 @@ EFFECTS = {
     "ColorJitter": [
         {"op": "ColorJitter", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
     ],
+    "SimCLR": [
+        {"op": "ColorJitter", "brightness": 0.8, "contrast": 0.8, "saturation": 0.8, "hue": 0.2},
+        {"op": "RandomGrayscale", "p": 0.2},
+        {"op": "GaussianBlur", "kernel_size": 23, "sigma": [0.1, 2.0]},
+    ],
 }
 
 Run = dict[str, float]
@@ -167,6 +172,16 @@ def of_crops(programs: Programs, data: Data) -> dict[str, Start]:
         found[ours(level, INDEX)] = data.ours(programs, level=level, index=True)
     found[ours(programs.levels[0], FIRST)] = data.ours(programs, "-first")
     return found
+
+
+def of_encoding(programs: Programs, data: Data) -> dict[str, Start]:
+    """Those who make crops of files in another encoding, by name."""
+    level = programs.levels[0]
+    return {
+        PIL: data.peer("pil"),
+        ours(level): data.ours(programs),
+        ours(level, INDEX): data.ours(programs, index=True),
+    }
 
 
 def of_effects(programs: Programs, data: Data) -> dict[str, Start]:
