@@ -79,6 +79,9 @@ func (f folders) checkExist() error {
 	roots := storage.New(storage.Options{Deadline: folderWithin})
 	defer roots.Close()
 	for _, name := range f.sortedNames() {
+		if dataset.IsProgram(f[name]) {
+			return fmt.Errorf("--data %s: python:// is for Loaders of this machine: feedwater.Bytes(dataset, version=…)", name)
+		}
 		if dataset.IsURL(f[name]) {
 			if err := dataset.CheckServer(context.Background(), f[name], folderWithin); err != nil {
 				return fmt.Errorf("--data %s: %w", name, err)

@@ -212,6 +212,9 @@ func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
 	if err := s.openSource(path, &o); err != nil {
 		return err
 	}
+	if store.IsProgram(s.path) {
+		s.path = store.WithoutSocket(s.path)
+	}
 	s.cache = newCache(o, Join(s.path, s.part))
 	var seen []int64
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool {

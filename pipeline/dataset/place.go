@@ -41,6 +41,9 @@ func HasOptions(path string) bool {
 	return options != "" || strings.ContainsAny(path, "#\x00")
 }
 
+// IsProgram reports whether a place is what a program of this machine reads: nobody else may name one.
+func IsProgram(place string) bool { return store.IsProgram(place) }
+
 // Join is what lies below a place.
 func Join(place, below string) string {
 	if store.IsURL(place) {
@@ -150,6 +153,9 @@ func cut(place string) (folder, part string) {
 
 // layoutOf is the layout of a part of the folder root, which from has.
 func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) (layout.Layout, error) {
+	if store.IsProgram(root) {
+		return layout.Program{}, refuseChoice("data sets of a program", &o)
+	}
 	choice := choiceOf(&o)
 	folder := part == "" && o.Table == ""
 	mds := folder && layout.HoldsMDS(ctx, from)

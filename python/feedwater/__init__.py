@@ -28,6 +28,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import callbacks, hf, testing, transforms
+    from ._dataset.bytes_source import Bytes
     from ._dataset.table import Table
     from ._remote import RemoteDataset
     from ._stages.stages import stages
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessError",
     "AgentError",
+    "Bytes",
     "DataError",
     "DeviceError",
     "Error",
@@ -83,6 +85,10 @@ def __getattr__(name: str) -> Any:
         from .doctor.live import diagnose
 
         return diagnose
+    if name == "Bytes":
+        from ._dataset.bytes_source import Bytes
+
+        return Bytes
     if name == "Table":
         from ._dataset.table import Table
 

@@ -51,7 +51,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
     source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
                      begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder or
                      another of its data sets that list files, a feedwater.Table of paths and labels, or a Subset of
-                     one, as it is when the Loader is made
+                     one, as it is when the Loader is made; or feedwater.Bytes, which the program reads by itself
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
                      feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank

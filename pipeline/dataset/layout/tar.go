@@ -59,8 +59,8 @@ func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 }
 
 // inOrder finds something for each name, several at once, and takes it in the order of the names.
-func inOrder[T any](
-	parent context.Context, names []string, most int, find func(context.Context, string) (T, error), take func(T) error,
+func inOrder[N, T any](
+	parent context.Context, names []N, most int, find func(context.Context, N) (T, error), take func(T) error,
 ) error {
 	group, ctx := errgroup.WithContext(parent)
 	group.SetLimit(most + 1)

@@ -68,7 +68,7 @@ var ways = map[string]string{
 }
 
 // known are the options of each scheme.
-var known = map[string][]string{"s3": {"endpoint", "region", "style", "anonymous"}, "http": nil, "https": nil}
+var known = map[string][]string{"s3": {"endpoint", "region", "style", "anonymous"}, "http": nil, "https": nil, "python": {"socket"}}
 
 // CheckURL returns what is wrong with an URL, before anything is asked.
 func CheckURL(place string) error {

@@ -36,6 +36,12 @@ func OpenURL(place string, o RemoteOptions) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.scheme == "python" {
+		if o.Alive == nil {
+			o.Alive = func() {}
+		}
+		return newProgram(&l, o.Alive), nil
+	}
 	r := remote{server: useServer(&l), within: o.Within, alive: o.Alive, prefix: l.path}
 	if r.within <= 0 {
 		r.within = 30 * time.Second

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._order.steps import Indices
 from ..errors import DataError
+from .bytes_source import Bytes
 from .file_lists import is_file_list, read_rows
 from .image_folder import is_image_folder
 from .subset import indices_of
@@ -35,7 +36,7 @@ class ChangeGuard:
         if is_file_list(source) and not is_image_folder(source):
             self._list = source
             self._rows = read_rows(source)
-        elif not isinstance(source, (str, os.PathLike, Table)):
+        elif not isinstance(source, (str, os.PathLike, Table, Bytes)):
             self._folder = source
         if self._folder is not None:
             self._samples = list(source.samples)

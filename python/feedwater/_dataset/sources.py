@@ -14,6 +14,7 @@ from .._common.filenames import escape_name, to_json
 from .._order.steps import Indices, from_end
 from ..errors import DataError
 from . import image_folder
+from .bytes_source import Bytes
 from .file_lists import is_file_list, read_rows
 from .listing import Listing
 from .subset import indices_of
@@ -80,6 +81,8 @@ class Source:
     """Its samples; the agent must find the same."""
     table: TableText | None = None
     """A list of the samples, with paths below the folder; None: the folder itself says."""
+    program: Bytes | None = None
+    """What reads the samples in processes of this machine; None: the agent reads files."""
     allow_empty: bool = False
     """Whether class folders without pictures are classes, which have labels."""
 
@@ -98,7 +101,8 @@ class Source:
 
     def to_plan(self) -> dict[str, Any]:
         """As the plan says it."""
-        said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(self.path)}
+        path = self.path if self.program is None else self.program.start_serving()
+        said: dict[str, Any] = {"root": to_json(self.root), "path": to_json(path)}
         if self.table is not None:
             said["table"] = self.table.sha256
         return said | {"allow_empty": True} if self.allow_empty else said
@@ -135,6 +139,8 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
         return _of_path(os.fspath(source), nodes)
     if isinstance(source, Table):
         return _of_table(source, nodes)
+    if isinstance(source, Bytes):
+        return _of_bytes(source, nodes)
     kind = type(source)
     home = f"{kind.__module__}.{kind.__qualname__}"
     if image_folder.is_image_folder(source):
@@ -201,6 +207,15 @@ def _of_table(table: Table, nodes: tuple[str, ...]) -> Source:
             raise DataError(f"{here}: no such folder (looked from {Path.cwd()}), and the table's paths are below it")
         named = Source("", local=os.path.abspath(here)) if nodes else Source(os.path.abspath(here))
     return replace(named, table=table.text, samples=len(table))
+
+
+def _of_bytes(source: Bytes, nodes: tuple[str, ...]) -> Source:
+    if nodes:
+        raise DataError(
+            "feedwater.Bytes is read by processes of this machine, and its pictures are decoded here: leave nodes= "
+            "out, or write the pictures to files or tar files, which nodes read by themselves"
+        )
+    return Source(source.place, program=source, samples=len(source))
 
 
 def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:

@@ -31,7 +31,7 @@ from .._common.waits import Waited
 from ..errors import PythonError
 from .worker import Look, Map, Report, run_worker
 
-__all__ = ["Member", "Pool"]
+__all__ = ["Member", "Pool", "ignore_interrupts"]
 
 log = logging.getLogger("feedwater")
 
@@ -124,7 +124,7 @@ class Pool:
                 name=f"feedwater-python-{place}",
                 daemon=True,
             )
-            with _ignore_interrupts():
+            with ignore_interrupts():
                 process.start()
         except BaseException:
             mine.close()
@@ -277,7 +277,7 @@ def _await_end(process: Any, waited: Waited) -> None:
 
 
 @contextmanager
-def _ignore_interrupts() -> Iterator[None]:
+def ignore_interrupts() -> Iterator[None]:
     """What is started inside hears no Ctrl-C; one that comes meanwhile is heard here afterwards."""
     from multiprocessing import resource_tracker
 
