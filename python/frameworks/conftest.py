@@ -21,7 +21,9 @@ PATIENCE_S = 300
 os.environ.setdefault("FEEDWATER_BINARY", str(BINARY))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Nothing is looked for outside this machine.
-os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="")
+os.environ.update(
+    HF_HUB_OFFLINE="1", NO_ALBUMENTATIONS_UPDATE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES=""
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
