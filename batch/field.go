@@ -45,8 +45,8 @@ func (f *Field) Size(count int) int {
 	return n
 }
 
-// Place lays fields out behind each other for a batch of count samples. A field whose samples differ in size lies behind all others and counts
-// nothing.
+// Place lays fields out behind each other for a batch of count samples. A field whose samples differ in size lies
+// behind all others and counts nothing.
 func Place(fields []Field, count int) (placed []Field, bytes int) {
 	placed = slices.Clone(fields)
 	for i := range placed {

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Ref is one sample of a batch: an index into the snapshot, and the repeat that keeps its draws apart from those of the same
-// sample elsewhere in the epoch.
+// Ref is one sample of a batch: an index into the snapshot, and the repeat that keeps its draws apart from those of the
+// same sample elsewhere in the epoch.
 type Ref struct {
 	Index  uint64
 	Repeat uint32
 }
 
-// Name names a batch within a plan: either Count positions of the epoch's order from Position on, or the samples of List.
-// The same name always gives the same bytes.
+// Name names a batch within a plan: either Count positions of the epoch's order from Position on, or the samples of
+// List. The same name always gives the same bytes.
 type Name struct {
 	Epoch    uint32
 	Position uint64

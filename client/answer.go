@@ -77,7 +77,8 @@ func (fl *inFlight) recordDelivery(a *attempt, answer *node.Answer, now time.Tim
 	m.bytes += uint64(len(answer.Data))
 }
 
-// handleFailedAttempt finds out what an attempt without a batch means for its node. It returns an error if no other node would do better.
+// handleFailedAttempt finds out what an attempt without a batch means for its node. It returns an error if no other
+// node would do better.
 func (fl *inFlight) handleFailedAttempt(a *attempt, answer node.Answer, now time.Time) error {
 	w, m := a.want, a.session.member
 	var room *node.RoomError
@@ -149,7 +150,8 @@ const warnEvery = 10 * time.Second
 // longestBusy bounds what a node can ask for.
 const longestBusy = 30 * time.Second
 
-// leaveOutBroken leaves a node out that could not decode a sample of a want which another one has made: its copy is damaged.
+// leaveOutBroken leaves a node out that could not decode a sample of a want which another one has made: its copy is
+// damaged.
 func (fl *inFlight) leaveOutBroken(w *Want, by *member) {
 	if w.decodeFailure == nil || w.decodeFailure.member == by {
 		return
@@ -159,8 +161,8 @@ func (fl *inFlight) leaveOutBroken(w *Want, by *member) {
 	m.reopenStream(err.Error() + "; opened again")
 }
 
-// countFailure counts a failure that is the node's own. What may pass is waited out once batches have come, but not in this
-// process, whose user can see to it at once.
+// countFailure counts a failure that is the node's own. What may pass is waited out once batches have come, but not in
+// this process, whose user can see to it at once.
 func (fl *inFlight) countFailure(w *Want, m *member, err error, passing bool, now time.Time) {
 	m.failures++
 	m.err = err
@@ -173,8 +175,8 @@ func (fl *inFlight) countFailure(w *Want, m *member, err error, passing bool, no
 	w.countFailure(m, err, passing && fl.effort.Batches > 0 && !fl.roster.isAlone(), now)
 }
 
-// handleRevisionError takes a node's refusal to make a want with another codec than the job's. Others are asked, but none that told of the same, and it
-// for other wants.
+// handleRevisionError takes a node's refusal to make a want with another codec than the job's. Others are asked, but
+// none that told of the same, and it for other wants.
 func (fl *inFlight) handleRevisionError(a *attempt, err *node.RevisionError) {
 	w, m := a.want, a.session.member
 	w.excludeNode(m, err)

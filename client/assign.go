@@ -45,9 +45,9 @@ func (fl *inFlight) sendWant(w *Want, s *session, now time.Time) bool {
 	return true
 }
 
-// assignWants gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest, counting what
-// that node has in hand and what was planned for it before. A want whose node is full waits if that is worth it: so nodes that are much slower
-// get wants that are due late, and none that a faster one makes much earlier.
+// assignWants gives wants from the queue to nodes, the earliest due first, each to the node that will have it soonest,
+// counting what that node has in hand and what was planned for it before. A want whose node is full waits if that is
+// worth it: so nodes that are much slower get wants that are due late, and none that a faster one makes much earlier.
 func (fl *inFlight) assignWants(now time.Time) {
 	fl.sendProbes(now)
 	fl.checkRefused(now)
@@ -99,8 +99,9 @@ func (fl *inFlight) resendAbandoned(now time.Time) {
 	})
 }
 
-// checkRefused gives up all wants when every node has been left out before the first batch came, or this process itself was: waiting would
-// not help. Later on it may: a node has restarted before its data was there, a list of nodes is wrong for a while.
+// checkRefused gives up all wants when every node has been left out before the first batch came, or this process itself
+// was: waiting would not help. Later on it may: a node has restarted before its data was there, a list of nodes is
+// wrong for a while.
 func (fl *inFlight) checkRefused(now time.Time) {
 	if len(fl.queue.waiting) == 0 || !fl.roster.allLeftOut() || fl.roster.awaitsReturn(now) || fl.effort.Batches > 0 && !fl.roster.isAlone() {
 		return
@@ -126,8 +127,8 @@ func (fl *inFlight) sendProbes(now time.Time) {
 	}
 }
 
-// beginSpan begins the span of an attempt, if its want is traced, and tells the node of it. Where the process's own pipeline is the only node
-// there is nothing to tell of attempts: what it says is the batch's.
+// beginSpan begins the span of an attempt, if its want is traced, and tells the node of it. Where the process's own
+// pipeline is the only node there is nothing to tell of attempts: what it says is the batch's.
 func (fl *inFlight) beginSpan(a *attempt) {
 	if a.want.Span == nil {
 		return

@@ -111,8 +111,9 @@ const (
 	aPNG  = 3
 )
 
-// Two nodes of builds that make another pixel of PNG files serve one job: files of other formats come from both, PNG files from the node of the
-// job's revision alone. Without that node there is an error that tells all of it, and the other files go on.
+// Two nodes of builds that make another pixel of PNG files serve one job: files of other formats come from both, PNG
+// files from the node of the job's revision alone. Without that node there is an error that tells all of it, and the
+// other files go on.
 func TestBuildsThatDifferInACodec(t *testing.T) {
 	c := newCluster(t)
 	c.startRevision("old", mixedFolder(t, 12, 255), "v1 (aaaa)", first())
@@ -254,8 +255,8 @@ func randomPlan(r *rand.Rand) (plan string, units map[string]bool) {
 	return fmt.Sprintf(`{"source": {"root": "photos"}, "transforms": [%s]}`, strings.Join(list, ", ")), units
 }
 
-// Nodes of a build that has one unit in another revision are left out of jobs whose plans use it, refuse files of formats that use it, and take part
-// in all else: over random plans, units and batches.
+// Nodes of a build that has one unit in another revision are left out of jobs whose plans use it, refuse files of
+// formats that use it, and take part in all else: over random plans, units and batches.
 func TestRandomPlansOnTwoBuilds(t *testing.T) {
 	root := mixedFolder(t, 16, 255)
 	rounds := 40
@@ -355,7 +356,8 @@ func TestRevisionsOfMostNodes(t *testing.T) {
 	}
 }
 
-// A run that goes on with other bytes than its state's pins as one that begins does: on every rank the same, whoever answers first.
+// A run that goes on with other bytes than its state's pins as one that begins does: on every rank the same, whoever
+// answers first.
 func TestRevisionsOfMostNodesWhereAStateNamesNone(t *testing.T) {
 	root := mixedFolder(t, 4, 255)
 	nodes, addrs := newCluster(t), []string(nil)
@@ -543,8 +545,9 @@ func (refusing) Fetch(context.Context, *pb.Start, func(*pb.Notice)) (node.Stream
 	return nil, &node.RevisionError{Unit: "op/CenterCrop", Pinned: 1, Found: 2, PinnedBuild: "v1", Build: "v2", Message: "another build"}
 }
 
-// Where all nodes that are known refuse for their build, Open says so once each of them has, long before StartTimeout: whether the job goes on or begins, whoever
-// names the nodes, however many there are, and whether they refuse the plan or the stream.
+// Where all nodes that are known refuse for their build, Open says so once each of them has, long before StartTimeout:
+// whether the job goes on or begins, whoever names the nodes, however many there are, and whether they refuse the plan
+// or the stream.
 func TestOpenWhereAllNodesAreOfAnotherBuild(t *testing.T) {
 	c := newCluster(t)
 	root := mixedFolder(t, 4, 255)

@@ -17,8 +17,8 @@ import (
 	"github.com/feedwater-io/feedwater/client/node"
 )
 
-// Other content of the same size, behind a path of one node, while a job runs: names and sizes do not tell, yet the stream stays what it
-// is, and the node is left out and named.
+// Other content of the same size, behind a path of one node, while a job runs: names and sizes do not tell, yet the
+// stream stays what it is, and the node is left out and named.
 func TestContentChangesUnderAJob(t *testing.T) {
 	c := newCluster(t)
 	root, other := folder(t), folder(t)
@@ -64,8 +64,8 @@ func TestMasksDiffer(t *testing.T) {
 	}
 }
 
-// A file that is written between the listing and the first batch, on the only node: the job ends, with an error that says what differs, and a
-// new Loader takes the data as it is.
+// A file that is written between the listing and the first batch, on the only node: the job ends, with an error that
+// says what differs, and a new Loader takes the data as it is.
 func TestChangedBeforeTheFirstBatch(t *testing.T) {
 	for what, c := range map[string]struct {
 		path   string

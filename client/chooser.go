@@ -6,7 +6,8 @@ import (
 	"github.com/feedwater-io/feedwater/control/pick"
 )
 
-// chooser says which node is asked for a want, by package pick. It changes nothing but what it has planned. It belongs to the fleet's goroutine.
+// chooser says which node is asked for a want, by package pick. It changes nothing but what it has planned. It belongs
+// to the fleet's goroutine.
 type chooser struct {
 	job    *job
 	roster *roster
@@ -21,8 +22,8 @@ func (ch *chooser) refreshLoads(now time.Time) {
 	}
 }
 
-// pickNode is the node for a want by package pick, by the loads that refreshLoads took and what was sent since. It need not have room.
-// Nil: none may be asked now.
+// pickNode is the node for a want by package pick, by the loads that refreshLoads took and what was sent since. It need
+// not have room. Nil: none may be asked now.
 func (ch *chooser) pickNode(w *Want, now time.Time) *member {
 	law := pick.NewAssignment(w.seq)
 	for i, m := range ch.roster.live {
@@ -77,7 +78,8 @@ func (ch *chooser) loadOf(m *member, count int, now time.Time) pick.Load {
 	}
 }
 
-// loadBefore is what a node makes before a want, and it: what is needed later goes behind, unless the node has begun with it.
+// loadBefore is what a node makes before a want, and it: what is needed later goes behind, unless the node has begun
+// with it.
 func (ch *chooser) loadBefore(m *member, w *Want, now time.Time) pick.Load {
 	load := ch.loadOf(m, w.count, now)
 	for _, a := range m.session.attempts {
@@ -114,8 +116,8 @@ func (ch *chooser) wouldBeLate(w *Want, m *member, now time.Time) bool {
 	return due > 0 && due < m.speed.FinishSeconds(ch.loadOf(m, w.count, now))
 }
 
-// leastUrgent is where in the queue the want is that is needed last of those that were taken from no node before, unless nobody else can have
-// them; -1 if there is none.
+// leastUrgent is where in the queue the want is that is needed last of those that were taken from no node before,
+// unless nobody else can have them; -1 if there is none.
 func (ch *chooser) leastUrgent(m *member, now time.Time) int {
 	at := -1
 	for i, w := range ch.queue.waiting {

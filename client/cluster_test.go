@@ -56,7 +56,8 @@ func newCluster(t testing.TB) *cluster {
 	return &cluster{t: t, root: t.TempDir(), log: &logBook{}, nodes: map[string]*servedNode{}}
 }
 
-// start runs a node until the end of the test, or until it is killed; a later start with the same address takes its place.
+// start runs a node until the end of the test, or until it is killed; a later start with the same address takes its
+// place.
 func (c *cluster) start(addr string, e *servertest.Engine, o server.Options) *servedNode {
 	o.Engine = e
 	o.Roots = map[string]string{"photos": c.root}

@@ -12,8 +12,8 @@ const (
 	leaveAfter   = 30 * time.Second // a node that has become one too many is kept for so long
 )
 
-// connectMembers chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of trainer and node, more
-// when the loop needs more for some seconds, and others in place of those that are down.
+// connectMembers chooses the nodes that the fleet holds streams to: of a large fleet only some, by rendezvous hash of
+// trainer and node, more when the loop needs more for some seconds, and others in place of those that are down.
 func (r *roster) connectMembers(now time.Time) {
 	if now.Sub(r.connected) < connectEvery {
 		return
@@ -45,7 +45,8 @@ func (m *member) holdStream() {
 	m.gate.setOpen(true)
 }
 
-// releaseStream lets go of a node that there is no need for: it gets no more wants, and its stream is closed when it holds none.
+// releaseStream lets go of a node that there is no need for: it gets no more wants, and its stream is closed when it
+// holds none.
 func (m *member) releaseStream() {
 	m.gate.setOpen(false)
 	if m.session != nil {
@@ -84,8 +85,8 @@ func (r *roster) chooseMembers(n int) map[*member]bool {
 	return chosen
 }
 
-// preferenceScore is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is known what a job that begins
-// pins.
+// preferenceScore is a node's place in the order in which the fleet connects: this rank's, but all ranks' until it is
+// known what a job that begins pins.
 func (m *member) preferenceScore() uint64 {
 	if j := m.roster.job; j.info.Load() == nil && !j.isResumed() {
 		return m.common

@@ -11,8 +11,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// Of twenty nodes a trainer uses eight, others when some of those die, and those again when they are back; a trainer of another rank
-// uses others.
+// Of twenty nodes a trainer uses eight, others when some of those die, and those again when they are back; a trainer of
+// another rank uses others.
 func TestSomeNodesOfALargeFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// The laws with the real client and nodes: streams, queues, windows and pulses are the product's; pixels and GPUs are made up, and time
-// is virtual.
+// The laws with the real client and nodes: streams, queues, windows and pulses are the product's; pixels and GPUs are
+// made up, and time is virtual.
 
 const (
 	fleetCores = 2
@@ -30,8 +30,8 @@ const (
 // phase is a part of a run: for so long the GPU takes step for a step; 0: the loop does something else, evaluation say.
 type phase struct{ lasts, step time.Duration }
 
-// trainer is a training loop with a GPU that works on steps in the order in which they are submitted. The host takes host to submit one,
-// and is at most ahead of the GPU's by so many.
+// trainer is a training loop with a GPU that works on steps in the order in which they are submitted. The host takes
+// host to submit one, and is at most ahead of the GPU's by so many.
 type trainer struct {
 	loader *loader.Loader
 	host   time.Duration
@@ -290,7 +290,8 @@ func (p *pool) end(gone []*machine) {
 	}
 }
 
-// outcome of a run with a scaler: share of GPU time lost, node-hours over those of one who knows the demand, and changes.
+// outcome of a run with a scaler: share of GPU time lost, node-hours over those of one who knows the demand, and
+// changes.
 type outcome struct {
 	stall, hours float64
 	changes      int
@@ -362,9 +363,9 @@ func scaled(r *trainer, p *pool, nodes int, rate float64) (o outcome) {
 	return outcome{r.stalled.Seconds() / took.Seconds(), p.nodeTime.Seconds()/ideal - 1, p.changes, p.wanted}
 }
 
-// The loop is closed: a trainer whose demand goes from 5 batches a second to 12.5, back, to none for a minute and back, on nodes of 0.85,
-// which come 5 and 45 s after they are asked for. The demand is
-// read as nodes read it, off the steps of the last 30 s; with 15 % noise 7 nodes may be taken for 8 all the same.
+// The loop is closed: a trainer whose demand goes from 5 batches a second to 12.5, back, to none for a minute and back,
+// on nodes of 0.85, which come 5 and 45 s after they are asked for. The demand is read as nodes read it, off the steps
+// of the last 30 s; with 15 % noise 7 nodes may be taken for 8 all the same.
 func TestDemandThatChanges(t *testing.T) {
 	for _, bound := range []struct {
 		delay time.Duration
@@ -394,7 +395,8 @@ func TestDemandThatChanges(t *testing.T) {
 	}
 }
 
-// An asynchronous loop submits a step in 20 ms that takes the GPU 100. However often it is supplied, what it would take is read off it.
+// An asynchronous loop submits a step in 20 ms that takes the GPU 100. However often it is supplied, what it would take
+// is read off it.
 func TestAsynchronousLoop(t *testing.T) {
 	const rate = 0.85
 	truth := int(math.Ceil(1.15 * 10 / rate))

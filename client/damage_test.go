@@ -13,7 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// A node that sends one damaged batch in seven makes what the job would miss otherwise, and nothing while the other one does.
+// A node that sends one damaged batch in seven makes what the job would miss otherwise, and nothing while the other one
+// does.
 func TestDamageCostsNoMoreThanItself(t *testing.T) {
 	const (
 		rate          = 20 // of each of two nodes, batches a second

@@ -17,7 +17,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// forgotten is a connection that a firewall forgot, once forget is called: what is written goes nowhere, and nothing comes.
+// forgotten is a connection that a firewall forgot, once forget is called: what is written goes nowhere, and nothing
+// comes.
 type forgotten struct {
 	net.Conn
 	gone, closed chan struct{}

@@ -15,7 +15,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// A node that takes the very first batches and never ends one, while nothing is known of how long they take: the deadline brings them.
+// A node that takes the very first batches and never ends one, while nothing is known of how long they take: the
+// deadline brings them.
 func TestDeadlineBeforeAnythingIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -44,7 +45,8 @@ func TestDeadlineBeforeAnythingIsKnown(t *testing.T) {
 	})
 }
 
-// slowToLeave is a node whose batches never come, and that writes their memory for a second more when they are cancelled.
+// slowToLeave is a node whose batches never come, and that writes their memory for a second more when they are
+// cancelled.
 type slowToLeave struct {
 	node.Node
 	writes sync.WaitGroup

@@ -84,8 +84,9 @@ func (w *world) close() {
 	}
 }
 
-// A job that crashes and goes on from its last checkpoint with another number of ranks, again and again, on nodes that come, go and
-// die meanwhile, gets each sample of the epoch once, and the same pixels as one that runs undisturbed on one rank.
+// A job that crashes and goes on from its last checkpoint with another number of ranks, again and again, on nodes that
+// come, go and die meanwhile, gets each sample of the epoch once, and the same pixels as one that runs undisturbed on
+// one rank.
 func TestElastic(t *testing.T) {
 	c, root := newCluster(t), folder(t)
 	c.startReal("a", root)

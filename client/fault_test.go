@@ -25,7 +25,8 @@ func slowly(d time.Duration) *servertest.Engine {
 	return &servertest.Engine{Delay: func(*batch.Name) time.Duration { return d }}
 }
 
-// A node whose connection stays open and silent: its wants go elsewhere after a second, and it gets few more until it speaks.
+// A node whose connection stays open and silent: its wants go elsewhere after a second, and it gets few more until it
+// speaks.
 func TestSilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -1,9 +1,10 @@
 // Package client is a trainer's fleet of nodes. A Fleet holds streams to the nodes of one job, sends each want to the
-// node that will have it soonest, and sends it elsewhere whenever that node dies, falls silent, is busy or delivers damage, so that
-// a want has a batch as its answer as long as any node can make it. It makes no pixels and knows no slots, sockets or processes.
+// node that will have it soonest, and sends it elsewhere whenever that node dies, falls silent, is busy or delivers
+// damage, so that a want has a batch as its answer as long as any node can make it. It makes no pixels and knows no
+// slots, sockets or processes.
 //
-// Goroutines: one per Fleet owns all its state; one per node opens and re-opens it; each stream has one that sends and one that
-// receives. Fleet.Close waits for all of them.
+// Goroutines: one per Fleet owns all its state; one per node opens and re-opens it; each stream has one that sends and
+// one that receives. Fleet.Close waits for all of them.
 package client
 
 import (
@@ -73,10 +74,11 @@ func New(o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Open opens the plan on all nodes and returns what the job pins, when all have answered or failed, at most a second after the first
-// answer; nodes that take longer join when they answer. It fails when none can take part: then the error is or wraps *PlanError,
-// *DataError, *NumericsError or *RevisionError; at the start of a job with *DataError when the data of nodes differs; or with *StallError after
-// StartTimeout. A fleet that failed to open has to be closed too.
+// Open opens the plan on all nodes and returns what the job pins, when all have answered or failed, at most a second
+// after the first answer; nodes that take longer join when they answer. It fails when none can take part: then the
+// error is or wraps *PlanError, *DataError, *NumericsError or *RevisionError; at the start of a job with *DataError
+// when the data of nodes differs; or with *StallError after StartTimeout. A fleet that failed to open has to be closed
+// too.
 func (f *Fleet) Open(ctx context.Context) (*pb.OpenResponse, error) {
 	f.start.Do(func() {
 		f.inFlight.lastProgress = time.Now()
@@ -153,8 +155,8 @@ func (f *Fleet) failRemaining() {
 	}
 }
 
-// SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node that goes are sent
-// elsewhere. An error, about an address, changes nothing.
+// SetNodes replaces the nodes by address; the local node stays, and so do those that a source told of. Wants at a node
+// that goes are sent elsewhere. An error, about an address, changes nothing.
 func (f *Fleet) SetNodes(addrs []string) error {
 	nodes := make(map[string]node.Node, len(addrs))
 	for _, addr := range addrs {
@@ -183,8 +185,8 @@ func (f *Fleet) Due(ahead int) time.Duration {
 	return time.Duration(min(f.job.pacing.pace.DueIn(ahead), 3600) * float64(time.Second))
 }
 
-// DueAfter is when a want is due that has ahead others before it, the last of which is due at last: never before that one, for what is known
-// of the pace changes, and the order does not.
+// DueAfter is when a want is due that has ahead others before it, the last of which is due at last: never before that
+// one, for what is known of the pace changes, and the order does not.
 func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
 	due := time.Now().Add(f.Due(ahead))
 	if ahead > 0 && due.Before(last) {
@@ -193,9 +195,9 @@ func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
 	return due
 }
 
-// Window is how many batches of that many samples to have wanted or ready: enough to outlast the slowest of late and a node that falls
-// silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy would only take memory, so the
-// window grows with what is ready. It never blocks.
+// Window is how many batches of that many samples to have wanted or ready: enough to outlast the slowest of late and a
+// node that falls silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy
+// would only take memory, so the window grows with what is ready. It never blocks.
 func (f *Fleet) Window(batch int) int {
 	busy := f.busyBatches(batch)
 	silence := float64(silenceSeconds)
@@ -211,14 +213,15 @@ func (f *Fleet) Window(batch int) int {
 	return min(n, busy+2*(f.job.pacing.ready+SpareBatches))
 }
 
-// silenceSeconds is for how long batches must last when a node falls silent: until that is noticed and the batch came from elsewhere.
+// silenceSeconds is for how long batches must last when a node falls silent: until that is noticed and the batch came
+// from elsewhere.
 const silenceSeconds = 2
 
 // SpareBatches is how many batches are wanted beside those that keep nodes busy.
 const SpareBatches = 2
 
-// Pulse tells all nodes that are connected how the training loop fares. It does not block, and changes no batch. The pulse is the
-// fleet's from then on.
+// Pulse tells all nodes that are connected how the training loop fares. It does not block, and changes no batch. The
+// pulse is the fleet's from then on.
 func (f *Fleet) Pulse(p *pb.Pulse) {
 	f.job.pacing.addPulse(p)
 	if f.job.options.Tell != nil {
@@ -318,8 +321,8 @@ func (f *Fleet) handleSource(s *source, a membership.Answer) {
 	f.opener.checkOpen()
 }
 
-// Span begins the span of a batch that is about to be wanted. parent is what it is part of, or not valid. It is nil where nobody traces,
-// and where the sampler leaves the batch out: then nothing of it is traced anywhere.
+// Span begins the span of a batch that is about to be wanted. parent is what it is part of, or not valid. It is nil
+// where nobody traces, and where the sampler leaves the batch out: then nothing of it is traced anywhere.
 func (f *Fleet) Span(name *pb.Name, rank int, parent trace.SpanContext) *Span {
 	if f.job.options.Tracer == nil {
 		return nil

@@ -65,7 +65,8 @@ func TestFinalFailures(t *testing.T) {
 	}
 }
 
-// A file that one node cannot read rightly, and another can: its batches come from that one, and the other is left out and named.
+// A file that one node cannot read rightly, and another can: its batches come from that one, and the other is left out
+// and named.
 func TestOneCopyIsDamaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

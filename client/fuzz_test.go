@@ -68,8 +68,9 @@ func (s *scripted) Fetch(trainer grpc.BidiStreamingServer[pb.FetchRequest, pb.Fe
 	return nil
 }
 
-// FuzzNode: whatever a node sends, pieces, failures and notices, each want has one answer, which is a batch of the job or an error; nothing is
-// written beside its memory; and what the trainer tells of the node are numbers. The input is FetchResponses, each behind its length.
+// FuzzNode: whatever a node sends, pieces, failures and notices, each want has one answer, which is a batch of the job
+// or an error; nothing is written beside its memory; and what the trainer tells of the node are numbers. The input is
+// FetchResponses, each behind its length.
 func FuzzNode(f *testing.F) {
 	for _, said := range scripts() {
 		var b []byte

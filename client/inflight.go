@@ -8,8 +8,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// inFlight are the wants that are at nodes: it sends them, takes their answers, and asks other nodes where one is late. It belongs to the fleet's
-// goroutine.
+// inFlight are the wants that are at nodes: it sends them, takes their answers, and asks other nodes where one is late.
+// It belongs to the fleet's goroutine.
 type inFlight struct {
 	job     *job
 	roster  *roster
@@ -28,7 +28,8 @@ type inFlight struct {
 
 // Effort is what a fleet did to have its batches in time. Counters since Open.
 type Effort struct {
-	// Batches and Samples delivered, and samples of batches that a node had begun with or made, and that were not used: extra work.
+	// Batches and Samples delivered, and samples of batches that a node had begun with or made, and that were not used:
+	// extra work.
 	Batches uint64 `json:"batches"`
 	Samples uint64 `json:"samples"`
 	Extra   uint64 `json:"extra"`
@@ -73,8 +74,8 @@ func (fl *inFlight) finishWant(w *Want, r Result) {
 	w.Done(r)
 }
 
-// cancelSlower gives up the attempts of a want that another one was faster than. That is no failure: abandonAttempt learns how slow the node is, and
-// a slow one is asked for what is due late. One that hangs misses its deadline.
+// cancelSlower gives up the attempts of a want that another one was faster than. That is no failure: abandonAttempt
+// learns how slow the node is, and a slow one is asked for what is due late. One that hangs misses its deadline.
 func (fl *inFlight) cancelSlower(w *Want, by *attempt, now time.Time) {
 	for _, a := range w.attempts {
 		if a.sent.Before(by.sent) {

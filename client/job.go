@@ -38,7 +38,8 @@ func newJob(o Options) *job {
 	return j
 }
 
-// inbox carries events to the goroutine that owns a fleet's state. Posting never blocks, so it may be done from any callback.
+// inbox carries events to the goroutine that owns a fleet's state. Posting never blocks, so it may be done from any
+// callback.
 type inbox struct {
 	wake chan struct{}
 
@@ -61,7 +62,8 @@ func (b *inbox) post(event func()) bool {
 	return true
 }
 
-// postDeferred is post for an event that changes nothing until the next decision: it is handled right before that, within a tick.
+// postDeferred is post for an event that changes nothing until the next decision: it is handled right before that,
+// within a tick.
 func (b *inbox) postDeferred(event func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +99,8 @@ func (j *job) isResumed() bool {
 	return o.Fingerprint != "" && o.Numerics != "" && o.Revisions != nil
 }
 
-// pinAnswer makes a node's answer the job's. The revisions of codecs are those that the job began with, if it goes on: a node that has other ones serves
-// it, but for files of their formats.
+// pinAnswer makes a node's answer the job's. The revisions of codecs are those that the job began with, if it goes on:
+// a node that has other ones serves it, but for files of their formats.
 func (j *job) pinAnswer(r *pb.OpenResponse) {
 	if began := j.options.Revisions; began != nil {
 		r, _ = proto.Clone(r).(*pb.OpenResponse)
@@ -112,8 +114,8 @@ func (j *job) newStart(r *pb.OpenResponse) *pb.Start {
 	return &pb.Start{Plan: r.Plan, Job: j.options.Job, Numerics: r.Numerics, Revisions: j.info.Load().GetRevisions(), Trainer: j.options.Trainer}
 }
 
-// checkRevisions returns a *RevisionError if a node has another revision of what the plan uses than the job. Of a state only the units are looked at
-// that this plan has, too: a state is compared with the plan by whoever loads it.
+// checkRevisions returns a *RevisionError if a node has another revision of what the plan uses than the job. Of a state
+// only the units are looked at that this plan has, too: a state is compared with the plan by whoever loads it.
 func (j *job) checkRevisions(r *pb.OpenResponse) error {
 	pinned := j.info.Load().GetRevisions()
 	goesOn := pinned == nil

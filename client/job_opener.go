@@ -14,14 +14,17 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet that was not told
-// of all that the job began with hears all its nodes before it pins one, of a large fleet the same eight on every rank. If their data differs nobody can know
-// which is meant, and Open fails; if their numerics or revisions do, those of most nodes are pinned.
+// What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet
+// that was not told of all that the job began with hears all its nodes before it pins one, of a large fleet the same
+// eight on every rank. If their data differs nobody can know which is meant, and Open fails; if their numerics or
+// revisions do, those of most nodes are pinned.
 
-// settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was pinned without it.
+// settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was
+// pinned without it.
 const answerWait = time.Second
 
-// jobOpener is the beginning of a job: what its nodes answer is weighed, and one answer pinned. It belongs to the fleet's goroutine, but for ready.
+// jobOpener is the beginning of a job: what its nodes answer is weighed, and one answer pinned. It belongs to the
+// fleet's goroutine, but for ready.
 type jobOpener struct {
 	job    *job
 	roster *roster
@@ -54,7 +57,8 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 	}
 }
 
-// pinWhenReady pins what the job begins with, or finds that it cannot begin, once every node has been heard of or settleTime is over.
+// pinWhenReady pins what the job begins with, or finds that it cannot begin, once every node has been heard of or
+// settleTime is over.
 func (o *jobOpener) pinWhenReady(now time.Time) {
 	answered := o.proposers()
 	if len(answered) == 0 || o.split != nil || now.Before(o.answersDue) && o.awaitsAnswers() {
@@ -74,7 +78,8 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 	o.roster.reconnectByRank(now)
 }
 
-// reconnectByRank goes over from the nodes that all ranks ask first, so that they pin the same, to those that this rank prefers.
+// reconnectByRank goes over from the nodes that all ranks ask first, so that they pin the same, to those that this rank
+// prefers.
 func (r *roster) reconnectByRank(now time.Time) {
 	r.connected = time.Time{}
 	r.connectMembers(now)
@@ -189,9 +194,9 @@ func (o *jobOpener) failOpen(err error) {
 	})
 }
 
-// checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one refuses the
-// plan. Before, it is seen whether the others agree without the node that failed. Where a node has answered and been found fit, its
-// stream is waited for, unless all refuse that for good.
+// checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one
+// refuses the plan. Before, it is seen whether the others agree without the node that failed. Where a node has answered
+// and been found fit, its stream is waited for, unless all refuse that for good.
 func (o *jobOpener) checkOpen() {
 	now := time.Now()
 	o.pinWhenReady(now)

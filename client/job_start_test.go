@@ -49,8 +49,8 @@ func TestJobThatBeginsOnOtherData(t *testing.T) {
 	}
 }
 
-// How long a job waits for the answers of nodes: for those that fail not at all, for those that say nothing a second, and for others of
-// its nodes not if there is one alone.
+// How long a job waits for the answers of nodes: for those that fail not at all, for those that say nothing a second,
+// and for others of its nodes not if there is one alone.
 func TestJobThatBeginsWaits(t *testing.T) {
 	for _, v := range []struct {
 		nodes []string

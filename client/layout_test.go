@@ -88,7 +88,8 @@ func field(h *pb.Header, name string) *pb.Field {
 	return h.Fields[slices.IndexFunc(h.Fields, func(f *pb.Field) bool { return f.Name == name })]
 }
 
-// What a node says of a batch must be what the job's batches are: else the batch comes from another node, whatever was sent.
+// What a node says of a batch must be what the job's batches are: else the batch comes from another node, whatever was
+// sent.
 func TestBatchesThatAreNoneOfTheJobs(t *testing.T) {
 	lies := map[string]func(*pb.FetchResponse){
 		"no fields":      func(m *pb.FetchResponse) { m.Header.Fields = nil; cut(m) },

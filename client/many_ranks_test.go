@@ -32,8 +32,8 @@ var (
 // crowdSize is ranks, a quarter in each job, and how many nodes feed them.
 type crowdSize struct{ ranks, nodes int }
 
-// The control laws, many nodes and many trainers at once: the trainers are the real client, nodes are queues of package share and books
-// of package pulse without a wire between, so that a machine can hold so many. Time is virtual.
+// The control laws, many nodes and many trainers at once: the trainers are the real client, nodes are queues of package
+// share and books of package pulse without a wire between, so that a machine can hold so many. Time is virtual.
 
 const (
 	crowdJobs  = 4
@@ -121,8 +121,8 @@ func (c *crowd) all() []*lawful {
 	return all
 }
 
-// wanted is what `feedwater scaler` reads off the nodes: of each job the largest number that one tells, and all jobs together. blind tells
-// that there is a job of which nobody knows how many it takes, and that waits.
+// wanted is what `feedwater scaler` reads off the nodes: of each job the largest number that one tells, and all jobs
+// together. blind tells that there is a job of which nobody knows how many it takes, and that waits.
 func (c *crowd) wanted() (sum float64, blind bool) {
 	largest, starved := map[string]int{}, map[string]bool{}
 	for _, n := range c.all() {
@@ -172,7 +172,8 @@ func (n lawfulNode) Fetch(_ context.Context, start *pb.Start, notice func(*pb.No
 	return s, nil
 }
 
-// work makes samples, one after the other, until there are none; it tells trainers how the node is each 0.2 s meanwhile.
+// work makes samples, one after the other, until there are none; it tells trainers how the node is each 0.2 s
+// meanwhile.
 func (n *lawful) work() {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -362,7 +363,8 @@ func (s *lawfulStream) Close() {
 	close(s.ended)
 }
 
-// members are the trainers of all jobs. Those of one job have the same noise, 15 %, in their steps, and wait for each other at each.
+// members are the trainers of all jobs. Those of one job have the same noise, 15 %, in their steps, and wait for each
+// other at each.
 func (c *crowd) members() []*trainer {
 	var all []*trainer
 	ranks := c.ranks / crowdJobs
@@ -388,7 +390,8 @@ func (c *crowd) members() []*trainer {
 	return all
 }
 
-// grow asks for nodes each 15 s as a scaler does, and has every trainer told of those that have come, until done. It returns what was wanted.
+// grow asks for nodes each 15 s as a scaler does, and has every trainer told of those that have come, until done. It
+// returns what was wanted.
 func (c *crowd) grow(trainers []*trainer, done <-chan struct{}) (wanted []int) {
 	var law control.Scaler
 	tick := time.NewTicker(period)
@@ -460,7 +463,8 @@ func (c *crowd) tally(trainers []*trainer) tally {
 	return y
 }
 
-// run lets all trainers run to their end while the pool grows, and returns what was wanted, and what was done by crowdLate and at the end.
+// run lets all trainers run to their end while the pool grows, and returns what was wanted, and what was done by
+// crowdLate and at the end.
 func (c *crowd) run(trainers []*trainer) (wanted []int, late, end tally) {
 	done := make(chan struct{})
 	var watch, run sync.WaitGroup
@@ -479,8 +483,8 @@ func (c *crowd) run(trainers []*trainer) (wanted []int, late, end tally) {
 	return wanted, late, end
 }
 
-// turns is how often numbers that rose fall, and the other way round. One node up or down is none: a need that is measured lies to
-// either side of a whole number.
+// turns is how often numbers that rose fall, and the other way round. One node up or down is none: a need that is
+// measured lies to either side of a whole number.
 func turns(all []int) (n int) {
 	rises, extreme := true, all[0]
 	for _, v := range all {
@@ -507,9 +511,9 @@ func deviation(counts []int) (mean, uneven float64) {
 	return mean, math.Sqrt(max(squares/float64(len(counts))-mean*mean, 0)) / mean
 }
 
-// From a third of the nodes that it takes, the pool grows to what feeds all trainers, at most to four times that as the law allows
-// while nobody is fed, and settles there. Then work is even over the nodes, a
-// node has no more streams than hashes give it and no more in its book than those, and pulses are small.
+// From a third of the nodes that it takes, the pool grows to what feeds all trainers, at most to four times that as the
+// law allows while nobody is fed, and settles there. Then work is even over the nodes, a node has no more streams than
+// hashes give it and no more in its book than those, and pulses are small.
 func TestCrowd(t *testing.T) {
 	if loader.Checked {
 		t.Skip("the race detector learns nothing from so many")

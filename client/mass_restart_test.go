@@ -131,8 +131,8 @@ func held() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// All nodes of 64 trainers go at once, and come back: everybody has one again within two seconds, they do not all knock at once, and
-// nothing is left of the streams that broke.
+// All nodes of 64 trainers go at once, and come back: everybody has one again within two seconds, they do not all knock
+// at once, and nothing is left of the streams that broke.
 func TestHerd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trainers, nodes, down := 64, 4, 5*time.Second

@@ -67,7 +67,8 @@ type session struct {
 	silence    silence
 }
 
-// reopenStream ends the stream to a node whose data is not what it was, so that it is asked for it anew. What it answers is told behind changed.
+// reopenStream ends the stream to a node whose data is not what it was, so that it is asked for it anew. What it
+// answers is told behind changed.
 func (m *member) reopenStream(changed string) {
 	m.changed = changed
 	if m.session != nil {
@@ -112,7 +113,8 @@ type silence struct {
 	probe time.Time     // of the next
 }
 
-// waitedPerSample is for how long nothing has come, in seconds per sample of the want that the node has had for longest.
+// waitedPerSample is for how long nothing has come, in seconds per sample of the want that the node has had for
+// longest.
 func (s *session) waitedPerSample(now time.Time) float64 {
 	if len(s.attempts) == 0 {
 		return 0
@@ -142,7 +144,8 @@ func (m *member) roomFor(count int) int {
 	return pick.InFlight(m.session.workers, count) - len(m.session.attempts)
 }
 
-// isUnfitFor reports whether a want goes to other nodes first, for a node has refused what came to it of late: the more in a row, the fewer are tried there.
+// isUnfitFor reports whether a want goes to other nodes first, for a node has refused what came to it of late: the more
+// in a row, the fewer are tried there.
 func (m *member) isUnfitFor(w *Want) bool { return w.seq%(1<<min(m.unfit, maxUnfit)) != 0 }
 
 // maxUnfit bounds how seldom a node is tried: with every 16th want.

@@ -23,7 +23,8 @@ const (
 	progressEvery = 2 * time.Second
 )
 
-// openPlan opens the plan at the node. Meanwhile the fleet hears which folders the node lists for it, and how far it is.
+// openPlan opens the plan at the node. Meanwhile the fleet hears which folders the node lists for it, and how far it
+// is.
 func (m *member) openPlan(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
 	node, ok := m.node.(node.Progressor)
 	if !ok {
@@ -143,7 +144,8 @@ func (m *member) newJitter() *rand.Rand {
 	return rand.New(rand.NewPCG(seed, xxh3.HashString(m.node.Addr())))
 }
 
-// serveStream opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It returns why.
+// serveStream opens the plan at the node, has the fleet judge the answer, and holds the stream until it ends. It
+// returns why.
 func (m *member) serveStream(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -221,14 +223,15 @@ func checkProtocol(r *pb.OpenResponse, oldest uint32, build string) error {
 const (
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 5 * time.Second
-	// backoffAlone is the most while there is no stream at all, so often: then the loop stands still until a node is back, most often one
-	// that restarts.
+	// backoffAlone is the most while there is no stream at all, so often: then the loop stands still until a node is
+	// back, most often one that restarts.
 	backoffAlone  = 300 * time.Millisecond
 	attemptsAlone = 100
 	leftOutWait   = 30 * time.Second // until a node that was left out is looked at again while others are there
 )
 
-// joinDecision is a fleet's answer to a node that wants to join; reference is a node that is in, where the data differs.
+// joinDecision is a fleet's answer to a node that wants to join; reference is a node that is in, where the data
+// differs.
 type joinDecision struct {
 	err       error
 	reference node.Node

@@ -28,7 +28,8 @@ const poison = 0xa5
 // poisoned is as many poisoned bytes as a test lends.
 var poisoned = bytes.Repeat([]byte{poison}, 300<<10)
 
-// poison writes all of the memory, in one copy: the race detector takes that for a write of each byte, and a loop over them takes minutes there.
+// poison writes all of the memory, in one copy: the race detector takes that for a write of each byte, and a loop over
+// them takes minutes there.
 func (l *lent) poison() { copy(l.want.Dst, poisoned) }
 
 // spoilt is the first byte of the memory that is not as poison left it, or -1.
@@ -41,8 +42,8 @@ func (l *lent) spoilt() int {
 	return slices.IndexFunc(seen, func(b byte) bool { return b != poison })
 }
 
-// Whatever ends a want, nobody writes its memory afterwards, and it gets exactly one answer: wants that are cancelled, overtaken
-// by the fleet's end, or whose node is killed, cut off or frozen.
+// Whatever ends a want, nobody writes its memory afterwards, and it gets exactly one answer: wants that are cancelled,
+// overtaken by the fleet's end, or whose node is killed, cut off or frozen.
 func TestMemoryIsLeftAlone(t *testing.T) {
 	c := newCluster(t)
 	engine := func() *servertest.Engine {

@@ -38,7 +38,8 @@ func counted(t *testing.T, name string, nodes ...*servedNode) map[string]uint64 
 	return all
 }
 
-// What trainers do about a node that has become slow stands in the nodes' metrics: over all nodes as often as they did it.
+// What trainers do about a node that has become slow stands in the nodes' metrics: over all nodes as often as they did
+// it.
 func TestNodesCountWhatTrainersDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -21,8 +21,8 @@ type Options struct {
 	Table *Table
 	// Job is a name for logs and metrics.
 	Job string
-	// Nodes: host:port or unix:path for one; dns:name:port, dns+srv:name, file:path, k8s:namespace/service:port for all that it stands
-	// for, now and later. docs/nodes.md.
+	// Nodes: host:port or unix:path for one; dns:name:port, dns+srv:name, file:path, k8s:namespace/service:port for all
+	// that it stands for, now and later. docs/nodes.md.
 	Nodes []string
 	// Sources tell of further nodes.
 	Sources []membership.Source
@@ -30,29 +30,34 @@ type Options struct {
 	Local node.Node
 	// Rank of this trainer in its job. It spreads the trainers of a job over the nodes of a large fleet.
 	Rank int
-	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without these and
-	// Revisions the job begins now: Open needs nodes of the same data, and the numerics and revisions of most of them are the job's.
+	// Numerics and Fingerprint, if set, are those that the job began with: nodes of others are left out. Without these
+	// and Revisions the job begins now: Open needs nodes of the same data, and the numerics and revisions of most of
+	// them are the job's.
 	Numerics, Fingerprint string
-	// Revisions, if set, are those that the job began with: nodes that have others of what the plan uses are left out, and those that have others of
-	// a codec are asked for nothing that takes it.
+	// Revisions, if set, are those that the job began with: nodes that have others of what the plan uses are left out,
+	// and those that have others of a codec are asked for nothing that takes it.
 	Revisions *pb.Revisions
 	// Build of this program, for people.
 	Build string
 	// Trainer is what this side does to batches. Nil: what this build does.
 	Trainer *pb.Trainer
-	// StartTimeout is how long to wait for the first batch, or for the first node, before giving up. 0: 900 s; negative: for ever.
+	// StartTimeout is how long to wait for the first batch, or for the first node, before giving up. 0: 900 s;
+	// negative: for ever.
 	StartTimeout time.Duration
 	// Timeout is how long to wait when no further batch comes from any node. 0: 120 s; negative: for ever.
 	Timeout time.Duration
 	// Dialing says how to reach the nodes.
 	Dialing node.DialOptions
-	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and again.
+	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and
+	// again.
 	Scaler node.Node
-	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any goroutine and must not block.
+	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any
+	// goroutine and must not block.
 	Tell func(*pb.Pulse)
 	// Dial makes a node of the address of one; nil: Dial with Dialing.
 	Dial func(addr string) (node.Node, error)
-	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance does.
+	// Seed decides how much the waits between attempts to reach a node vary, so that a run can be repeated. 0: chance
+	// does.
 	Seed uint64
 	// Tracer makes spans of batches and of attempts at them; nil: there are none. docs/tracing.md.
 	Tracer trace.Tracer
@@ -91,7 +96,8 @@ func orDefault(d, standard time.Duration) time.Duration {
 	return d
 }
 
-// dial makes a node of an address; its certificate is made out to serverName, if that is set and the options have no other.
+// dial makes a node of an address; its certificate is made out to serverName, if that is set and the options have no
+// other.
 func (o *Options) dial(addr, serverName string) (node.Node, error) {
 	if o.Dial != nil {
 		return o.Dial(addr)

@@ -62,7 +62,8 @@ func TestOneDialPerAttempt(t *testing.T) {
 	})
 }
 
-// Storage trouble of the only node, and a node that comes back before its data is there, are waited out by a job that has begun.
+// Storage trouble of the only node, and a node that comes back before its data is there, are waited out by a job that
+// has begun.
 func TestTroubleOfTheOnlyNodePasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -9,7 +9,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// A node that is slower than another one which was asked later has not failed: it is known to be slow, and not doubted however often that happens.
+// A node that is slower than another one which was asked later has not failed: it is known to be slow, and not doubted
+// however often that happens.
 func TestSlowNodeIsNotDoubtedWhenHedgesWin(t *testing.T) {
 	began := time.Now()
 	f, _, _ := waiting(t, began)

@@ -21,8 +21,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// pick scenarios: a trainer of ten batches a second on eight nodes that can give so much together while something is wrong with some of
-// them; 200 s of virtual time, the fault at 50 s.
+// pick scenarios: a trainer of ten batches a second on eight nodes that can give so much together while something is
+// wrong with some of them; 200 s of virtual time, the fault at 50 s.
 type trouble struct {
 	side   int     // of pictures
 	faulty int     // nodes
@@ -201,8 +201,8 @@ func TestTroubleWithNodes(t *testing.T) {
 	}
 }
 
-// A batch that two nodes make lies in the memory of the one that came first, and nobody writes either memory after the answer, though
-// most of the slower one's bytes come later.
+// A batch that two nodes make lies in the memory of the one that came first, and nobody writes either memory after the
+// answer, though most of the slower one's bytes come later.
 func TestTwoNodesNeverWriteOneMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

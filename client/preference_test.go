@@ -64,7 +64,8 @@ func TestRanksBeginOnDifferentNodes(t *testing.T) {
 	})
 }
 
-// A node that was let go of, since there was no need for it, is not one that is down: no other is taken in its place when there is need again.
+// A node that was let go of, since there was no need for it, is not one that is down: no other is taken in its place
+// when there is need again.
 func TestNodesThatWereLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := manyNodes(t, 100)

@@ -24,7 +24,8 @@ func lists(took time.Duration) *servertest.Engine {
 	}}
 }
 
-// A trainer whose node lists the files first hears how far it is: in the log, in the node's state and, if it waits no longer, in the error.
+// A trainer whose node lists the files first hears how far it is: in the log, in the node's state and, if it waits no
+// longer, in the error.
 func TestNodeThatLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -190,8 +190,8 @@ func TestRealDataDiffers(t *testing.T) {
 	}
 }
 
-// A file that is written again while a job runs ends in an error that names it, unless a node has the job's data within Options.Timeout; a
-// broken one in its sample error, at once.
+// A file that is written again while a job runs ends in an error that names it, unless a node has the job's data within
+// Options.Timeout; a broken one in its sample error, at once.
 func TestRealFilesChange(t *testing.T) {
 	c := newCluster(t)
 	root := folder(t)

@@ -7,8 +7,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// rescueLateWants sees to wants that take longer than they should: those that are needed next are moved or hedged, and whichever misses its deadline
-// is given up.
+// rescueLateWants sees to wants that take longer than they should: those that are needed next are moved or hedged, and
+// whichever misses its deadline is given up.
 func (fl *inFlight) rescueLateWants(now time.Time) {
 	fl.chooser.refreshLoads(now)
 	left := maxRescues
@@ -85,7 +85,8 @@ func (fl *inFlight) expireAttempts(s *session, now time.Time) {
 	}
 }
 
-// checkSilence takes the wants of a node that has fallen silent away, and gives a node that speaks again its place back.
+// checkSilence takes the wants of a node that has fallen silent away, and gives a node that speaks again its place
+// back.
 func (fl *inFlight) checkSilence(s *session, now time.Time) {
 	q, heard := &s.silence, s.stream.Heard()
 	if q.on && heard.After(q.since) {

@@ -48,7 +48,8 @@ func wantOf(f *client.Fleet, position uint64, due time.Duration) <-chan time.Tim
 	return came
 }
 
-// A batch that its node will come to too late goes to another one at once, though that one is full of what is needed later.
+// A batch that its node will come to too late goes to another one at once, though that one is full of what is needed
+// later.
 func TestFullNodeTakesAMovedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := slowPair(t, time.Second) // a batch takes 8 s

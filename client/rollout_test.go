@@ -37,8 +37,8 @@ func (c *cluster) startBuild(addr, root, version, numerics string) *servedNode {
 	}, p.Close)
 }
 
-// Three nodes are drained and replaced, one after the other, by those of another build, while a job runs; one of the new ones makes other
-// pixels. The stream is that of one node alone, and nothing fails.
+// Three nodes are drained and replaced, one after the other, by those of another build, while a job runs; one of the
+// new ones makes other pixels. The stream is that of one node alone, and nothing fails.
 func TestRollingUpgrade(t *testing.T) {
 	root := folder(t)
 	c := newCluster(t)

@@ -79,7 +79,8 @@ func (r *roster) replaceNodes(nodes map[string]node.Node) {
 	}
 }
 
-// refreshLive finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is done for them alone.
+// refreshLive finds the nodes that have a stream. Of a large fleet they are few, and what is done for each event is
+// done for them alone.
 func (r *roster) refreshLive() {
 	r.live = r.live[:0]
 	for _, m := range r.members {

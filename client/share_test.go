@@ -32,8 +32,8 @@ func decoded(t *testing.T, n *servedNode) int {
 	return 0
 }
 
-// Ten equal jobs with real pixels cost what one does, and get what it gets: half of them are slow, and have asked for much that they do
-// not need yet when the others come and want it at once.
+// Ten equal jobs with real pixels cost what one does, and get what it gets: half of them are slow, and have asked for
+// much that they do not need yet when the others come and want it at once.
 func TestTenEqualRealJobs(t *testing.T) {
 	const jobs, batch, lead = 10, 8, 5
 	root := photos(t)

@@ -6,10 +6,10 @@ import (
 	"github.com/feedwater-io/feedwater/client/membership"
 )
 
-// Membership is a hint, answers are the truth. What a source tells of is tried; what it no longer tells of stays while it answers, for
-// the source may be late, or lie. A node goes when a later list, which is not empty, lacks it and it has no stream that speaks; if it ever
-// had one, only when some other node has: a list of nothing but strangers that do not answer takes nobody's place. A node that shuts
-// down ends its stream itself.
+// Membership is a hint, answers are the truth. What a source tells of is tried; what it no longer tells of stays while
+// it answers, for the source may be late, or lie. A node goes when a later list, which is not empty, lacks it and it
+// has no stream that speaks; if it ever had one, only when some other node has: a list of nothing but strangers that do
+// not answer takes nobody's place. A node that shuts down ends its stream itself.
 
 // source is one that the fleet follows.
 type source struct {
@@ -19,7 +19,8 @@ type source struct {
 	err      error    // why it cannot tell, or of an address
 }
 
-// addListed enters the nodes that are new. It returns an error if there is no node, since none of a source's addresses can be dialled at all.
+// addListed enters the nodes that are new. It returns an error if there is no node, since none of a source's addresses
+// can be dialled at all.
 func (r *roster) addListed(s *source, serverName string) error {
 	refused, known := 0, map[string]bool{}
 	for _, m := range r.members {

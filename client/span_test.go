@@ -22,7 +22,8 @@ import (
 
 const trainerSpan = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 
-// traced runs some batches on a good node and one that becomes slow, all of which send their spans to one collector; environment says how.
+// traced runs some batches on a good node and one that becomes slow, all of which send their spans to one collector;
+// environment says how.
 func traced(t *testing.T, batches int, environment map[string]string) (*spantest.Collector, client.Effort) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", spantest.Endpoint)

@@ -71,7 +71,8 @@ func (f *Fleet) publishStatus(now time.Time) {
 	f.inFlight.traces.publish()
 }
 
-// Replay makes samples of the job again on any node that is up. The request's plan, numerics and revisions are filled in.
+// Replay makes samples of the job again on any node that is up. The request's plan, numerics and revisions are filled
+// in.
 func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
 	info := f.job.info.Load()
 	if info == nil {
@@ -105,8 +106,8 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 	return nil, failures
 }
 
-// Difference says in words what is the first that differs between the data of this fleet and of another. Both are open, and have one
-// node each, named in Options.Nodes.
+// Difference says in words what is the first that differs between the data of this fleet and of another. Both are open,
+// and have one node each, named in Options.Nodes.
 func (f *Fleet) Difference(ctx context.Context, other *Fleet) string {
 	return node.DescribeDifference(ctx, node.Side{Node: only{f}, Info: f.Info()}, node.Side{Node: only{other}, Info: other.Info()})
 }

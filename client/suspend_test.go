@@ -54,8 +54,8 @@ func (f *Fleet) turn(now time.Time) {
 	f.handleTick(now)
 }
 
-// A timeout counts time in which this process ran: one that was stopped for longer goes on, its nodes have not fallen silent, and what is left of
-// the timeout is left.
+// A timeout counts time in which this process ran: one that was stopped for longer goes on, its nodes have not fallen
+// silent, and what is left of the timeout is left.
 func TestTimeStoppedCountsForNoTimeout(t *testing.T) {
 	began := time.Now()
 	f, s, errs := waiting(t, began)
@@ -133,7 +133,8 @@ func TestDeadlineOverWhileStopped(t *testing.T) {
 	}
 }
 
-// Every time that the fleet's goroutine keeps is either moved on by shiftTimes, or stays for a reason. Who adds one decides.
+// Every time that the fleet's goroutine keeps is either moved on by shiftTimes, or stays for a reason. Who adds one
+// decides.
 func TestResumeMovesEveryTime(t *testing.T) {
 	stays := map[string]string{
 		"Fleet.lastRun":        "is now",

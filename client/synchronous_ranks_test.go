@@ -13,8 +13,9 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// Four ranks that step together take all that too few nodes can make, though the loop itself costs next to nothing, and take it evenly: no node makes what
-// one rank needs much later while another waits, and no rank holds back what it needs first.
+// Four ranks that step together take all that too few nodes can make, though the loop itself costs next to nothing, and
+// take it evenly: no node makes what one rank needs much later while another waits, and no rank holds back what it
+// needs first.
 func TestRanksTogetherOnTooFewNodes(t *testing.T) {
 	for nodes, longest := range map[int]time.Duration{2: 500 * time.Millisecond, 16: 250 * time.Millisecond} { // they make a step in 100 or 12 ms
 		for _, unequal := range []float64{0, 0.5} {

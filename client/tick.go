@@ -65,8 +65,8 @@ func (f *Fleet) checkStall(now time.Time) {
 	}
 }
 
-// checkSuspension notes that the fleet's goroutine runs, which it does every tickEvery, and moves the fleet's times on by as long as this process was
-// stopped before. It comes before anything else that looks at the time.
+// checkSuspension notes that the fleet's goroutine runs, which it does every tickEvery, and moves the fleet's times on
+// by as long as this process was stopped before. It comes before anything else that looks at the time.
 func (f *Fleet) checkSuspension(now time.Time) {
 	gap := now.Sub(f.lastRun) - tickEvery
 	if !f.lastRun.IsZero() && gap > suspendedFor {
@@ -76,8 +76,8 @@ func (f *Fleet) checkSuspension(now time.Time) {
 	f.lastRun = now
 }
 
-// shiftTimes moves the times that waits are counted from on, by a time in which this process was stopped. What nodes do by their own clocks stays, and
-// so does what is compared with when a node was heard.
+// shiftTimes moves the times that waits are counted from on, by a time in which this process was stopped. What nodes do
+// by their own clocks stays, and so does what is compared with when a node was heard.
 func (f *Fleet) shiftTimes(gap time.Duration, now time.Time) {
 	f.inFlight.resumed = now
 	for _, t := range []*time.Time{&f.inFlight.lastProgress, &f.job.epoch, &f.inFlight.lastGrant, &f.reminder, &f.opener.answersDue, &f.roster.removed} {
@@ -106,8 +106,9 @@ func shiftTime(t *time.Time, by time.Duration) {
 	}
 }
 
-// suspendedFor is how long the fleet's goroutine has not run, beyond a tick, before that is taken for a time in which this process was stopped: by
-// a signal, a freezer, a debugger, a machine that slept. Nobody could take a batch then, so it counts for no timeout and against no node.
+// suspendedFor is how long the fleet's goroutine has not run, beyond a tick, before that is taken for a time in which
+// this process was stopped: by a signal, a freezer, a debugger, a machine that slept. Nobody could take a batch then,
+// so it counts for no timeout and against no node.
 const suspendedFor = 500 * time.Millisecond
 
 // scalerCalls ask a fleet's scaler for nodes, if it has one. They belong to the fleet's goroutine, but for waiting.
@@ -117,10 +118,12 @@ type scalerCalls struct {
 	waiting atomic.Bool
 }
 
-// askScalerEvery is how often a trainer that has no node says so; a scaler forgets one that does not for three times as long.
+// askScalerEvery is how often a trainer that has no node says so; a scaler forgets one that does not for three times as
+// long.
 const askScalerEvery = 2 * time.Second
 
-// askScaler asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer, which says nothing.
+// askScaler asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer, which
+// says nothing.
 func (c *scalerCalls) askScaler(now time.Time) {
 	o := &c.job.options
 	if o.Scaler == nil || now.Sub(c.last) < askScalerEvery || c.waiting.Load() {

@@ -78,8 +78,9 @@ func (t *traces) publish() {
 	t.published.Store(&all)
 }
 
-// Span is what is traced of one batch on the trainer's side, from its want until the loop has it. Nil is a batch that is not traced:
-// all methods do nothing. They may be called from any goroutine; whoever got one from Fleet.Span calls Taken or Drop.
+// Span is what is traced of one batch on the trainer's side, from its want until the loop has it. Nil is a batch that
+// is not traced: all methods do nothing. They may be called from any goroutine; whoever got one from Fleet.Span calls
+// Taken or Drop.
 type Span struct {
 	span  trace.Span
 	ready atomic.Int64 // nanoseconds since 1970; 0: not yet

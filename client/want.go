@@ -22,16 +22,17 @@ import (
 // Want asks a fleet for one batch. It is used once.
 type Want struct {
 	Name *pb.Name
-	// Request says where the batch goes and when it is due. Dst is lent from Fleet.Want to Done; Grow is asked again for every node that is
-	// tried, with Spare by two at once. Begun and Traceparent are the fleet's.
+	// Request says where the batch goes and when it is due. Dst is lent from Fleet.Want to Done; Grow is asked again
+	// for every node that is tried, with Spare by two at once. Begun and Traceparent are the fleet's.
 	batch.Request
-	// Spare, if set, is asked for as much memory again, until it gives some, so that a second node may be asked for a batch that is needed soon
-	// while the first one still writes Dst; nil from it: not now. It is lent until Done, too, and Result.Data lies in one of the two. It is called
-	// from a goroutine of the fleet and must not block.
+	// Spare, if set, is asked for as much memory again, until it gives some, so that a second node may be asked for a
+	// batch that is needed soon while the first one still writes Dst; nil from it: not now. It is lent until Done, too,
+	// and Result.Data lies in one of the two. It is called from a goroutine of the fleet and must not block.
 	Spare func(bytes int) []byte
 	// Span, if set, is Fleet.Span of this fleet: the fleet notes there what becomes of the want.
 	Span *Span
-	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst or what Spare gave.
+	// Done is called exactly once, from a goroutine of the fleet. It must not block. Afterwards nobody writes Dst or
+	// what Spare gave.
 	Done func(Result)
 
 	// Of the fleet's goroutine.
@@ -142,7 +143,8 @@ func (w *Want) compareDue(v *Want) int {
 	return cmp.Or(w.Due.Compare(v.Due), cmp.Compare(w.seq, v.seq))
 }
 
-// attempt is a want that is at a node. It belongs to the fleet's goroutine. A want is at two nodes at most, and each writes memory of its own.
+// attempt is a want that is at a node. It belongs to the fleet's goroutine. A want is at two nodes at most, and each
+// writes memory of its own.
 type attempt struct {
 	want    *Want
 	session *session
@@ -280,7 +282,8 @@ func (q *queue) firstDue() []*Want {
 	return all[:min(len(all), rescueCandidates)]
 }
 
-// hasAbandoned reports whether a want that was taken from a node has no other one yet. Until it has, no full node is counted on for a further one.
+// hasAbandoned reports whether a want that was taken from a node has no other one yet. Until it has, no full node is
+// counted on for a further one.
 func (q *queue) hasAbandoned() bool {
 	for w := range q.all {
 		if w.isAbandoned() {

@@ -27,7 +27,8 @@ const (
 	unmetered   = 1.5  // the same for one without a meter
 )
 
-// Job matches the steps of a training job's ranks by their number and reads its demand off them. The zero value is ready.
+// Job matches the steps of a training job's ranks by their number and reads its demand off them. The zero value is
+// ready.
 type Job struct {
 	ranks map[uint32]rank
 	world uint32
@@ -118,8 +119,9 @@ func (j *Job) addStep(s Step) {
 	}
 }
 
-// CloseSteps says that no more will be told of the steps so far: those that not all ranks told of count with the ranks that did. The least step
-// without idle of some ranks is no less than that of all, so some show no more demand than there is.
+// CloseSteps says that no more will be told of the steps so far: those that not all ranks told of count with the ranks
+// that did. The least step without idle of some ranks is no less than that of all, so some show no more demand than
+// there is.
 func (j *Job) CloseSteps() {
 	for _, t := range j.open {
 		j.countStep(t)
@@ -187,8 +189,8 @@ func (j *Job) stepSamples() float64 {
 
 // Reading is what a job shows over one period.
 type Reading struct {
-	// Demand is the samples per second that it would take if data were always there, Supply what it took. 0: it asks for none, or
-	// nothing is known yet.
+	// Demand is the samples per second that it would take if data were always there, Supply what it took. 0: it asks
+	// for none, or nothing is known yet.
 	Demand, Supply float64
 	// Idle and Wait are shares of its step, the worst rank's. Idle is NaN where no rank has a meter.
 	Idle, Wait float64
@@ -202,7 +204,8 @@ type Reading struct {
 	Active bool
 }
 
-// ReadPeriod ends a period of so many seconds and returns what it showed. A job without steps keeps what it showed before for 30 s.
+// ReadPeriod ends a period of so many seconds and returns what it showed. A job without steps keeps what it showed
+// before for 30 s.
 func (j *Job) ReadPeriod(seconds float64) Reading {
 	if !(seconds > 0) {
 		seconds = 0
@@ -238,7 +241,8 @@ func (j *Job) isBlocked() bool {
 func (p sums) toReading(samples float64) Reading {
 	n := float64(p.steps)
 	step, wait := p.seconds/n, p.wait/n
-	// The first term is exact where ranks wait for each other in every step, the second where they are fed and where they do so rarely.
+	// The first term is exact where ranks wait for each other in every step, the second where they are fed and where
+	// they do so rarely.
 	c := max(p.active/n, step-p.idle/n)
 	r := Reading{Idle: p.idle / p.seconds, Wait: p.wait / p.seconds, Supply: samples / step}
 	switch {

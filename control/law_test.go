@@ -7,7 +7,8 @@ import (
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// Script 2: when another rank starves at each step, every rank's own mean holds the others' stalls; lined up by step none is left.
+// Script 2: when another rank starves at each step, every rank's own mean holds the others' stalls; lined up by step
+// none is left.
 func TestRanksAreLinedUp(t *testing.T) {
 	const ranks, step, idle = 4, 0.2, 0.1
 	var j Job
@@ -133,7 +134,8 @@ func TestFirstTrainer(t *testing.T) {
 	}
 }
 
-// Nodes of which some are slow are as many as their mean speed says; one that does not say how fast it is is believed as it is.
+// Nodes of which some are slow are as many as their mean speed says; one that does not say how fast it is is believed
+// as it is.
 func TestClaim(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes   []int
@@ -192,7 +194,8 @@ func TestPaceAndDue(t *testing.T) {
 	}
 }
 
-// TestDueOfALoopThatCostsNothing: batches come in bursts of four, and all of its time the loop waits for peers. What it has ahead is not due at once.
+// TestDueOfALoopThatCostsNothing: batches come in bursts of four, and all of its time the loop waits for peers. What it
+// has ahead is not due at once.
 func TestDueOfALoopThatCostsNothing(t *testing.T) {
 	var p Pace
 	for i := range 16 {

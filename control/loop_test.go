@@ -198,7 +198,8 @@ func (l *loop) turn(k int, left float64, done []float64) float64 {
 	return t
 }
 
-// serve is when one more batch of step k has come: work begins when it is wanted, a window ahead, and the nodes share it.
+// serve is when one more batch of step k has come: work begins when it is wanted, a window ahead, and the nodes share
+// it.
 func (l *loop) serve(k int) float64 {
 	wanted := 0.0
 	if k >= simWindow {

@@ -11,10 +11,10 @@ type NodeEstimate struct {
 	blind  bool
 }
 
-// Add takes what one node says: that so many nodes like it would do, and for how many seconds it works on a sample; 0: unknown. blind tells that
-// they may be too few. A node that hears some of the job's ranks may read less demand off them than there is, never more, so the largest
-// demand is believed; but how fast nodes are is the mean of what all say. By the word of the slowest alone the job would get as many as if
-// all were as slow.
+// Add takes what one node says: that so many nodes like it would do, and for how many seconds it works on a sample; 0:
+// unknown. blind tells that they may be too few. A node that hears some of the job's ranks may read less demand off
+// them than there is, never more, so the largest demand is believed; but how fast nodes are is the mean of what all
+// say. By the word of the slowest alone the job would get as many as if all were as slow.
 func (c *NodeEstimate) Add(nodes int, seconds float64, blind bool) {
 	n := float64(nodes)
 	if n >= c.most {

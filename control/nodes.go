@@ -20,8 +20,8 @@ const (
 type Load struct {
 	// Cores it has.
 	Cores float64
-	// CoreSeconds it spent on making samples, and BusySeconds in which it had work in hand; a second in which it had work for half of
-	// its cores counts half.
+	// CoreSeconds it spent on making samples, and BusySeconds in which it had work in hand; a second in which it had
+	// work for half of its cores counts half.
 	CoreSeconds, BusySeconds float64
 	// Silent tells that it counts as a node and does not answer.
 	Silent bool
@@ -47,9 +47,9 @@ type Wanted struct {
 	Effective float64
 }
 
-// DecideNodes ends a period of so many seconds. jobs are the readings of all jobs, loads those of all nodes that are known. now is how many
-// nodes there are or are starting; negative: unknown, then nothing bounds the growth. More are wanted at once, fewer only when none of
-// the last 120 s asked for more.
+// DecideNodes ends a period of so many seconds. jobs are the readings of all jobs, loads those of all nodes that are
+// known. now is how many nodes there are or are starting; negative: unknown, then nothing bounds the growth. More are
+// wanted at once, fewer only when none of the last 120 s asked for more.
 func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now int) Wanted {
 	if !(seconds > 0) || math.IsInf(seconds, 0) {
 		seconds = 1
@@ -63,8 +63,8 @@ func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now 
 	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now), UpperBound: blind, Effective: s.nodeCapacity()}
 }
 
-// LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. blind tells that the need
-// is not all that a job would take.
+// LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth.
+// blind tells that the need is not all that a job would take.
 func (s *Scaler) LimitNodes(seconds, need float64, active, blind bool, now int) int {
 	n := max(need, 0)
 	if blind {
@@ -113,7 +113,8 @@ func (s *Scaler) nodeCapacity() float64 {
 	return float64(s.cores)
 }
 
-// NodesNeeded that would feed the job, of which each does so many cores' worth of work; 0: unknown, or it asks for nothing.
+// NodesNeeded that would feed the job, of which each does so many cores' worth of work; 0: unknown, or it asks for
+// nothing.
 func (r Reading) NodesNeeded(effective float64) int {
 	n := math.Ceil(headroom*r.Demand*r.Cost/effective - 1e-9)
 	if !(n > 0) || math.IsInf(n, 0) {

@@ -31,9 +31,9 @@ func (p *Pace) Add(s Step) {
 	p.steps++
 }
 
-// Seconds is what a step takes without what data cost it: the mean of the 8 in a row of the last 16 that took least. A longer mean would hold more of
-// the stalls of peers that this rank waited for inside its steps; and a single step says nothing of an asynchronous loop, for after a stall
-// its host submits some in no time. 0: unknown.
+// Seconds is what a step takes without what data cost it: the mean of the 8 in a row of the last 16 that took least. A
+// longer mean would hold more of the stalls of peers that this rank waited for inside its steps; and a single step says
+// nothing of an asynchronous loop, for after a stall its host submits some in no time. 0: unknown.
 func (p *Pace) Seconds() float64 {
 	n := min(p.steps, paceSteps)
 	if n < paceLeast {
@@ -53,21 +53,23 @@ func (p *Pace) Seconds() float64 {
 	return max(least/float64(run), quickest)
 }
 
-// unknownPace is assumed of steps while nothing is known of them: fast, so that batches are due soon, but one after the other. If all were
-// due at once a node could not tell the batch that one rank waits for from the tenth of another.
+// unknownPace is assumed of steps while nothing is known of them: fast, so that batches are due soon, but one after the
+// other. If all were due at once a node could not tell the batch that one rank waits for from the tenth of another.
 const unknownPace = 0.1
 
 // dueShare of what a step takes of late is the least that lies between two batches' dues.
 const dueShare = 0.7
 
-// DueIn is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than dueShare of how fast the
-// loop goes. By much less the batches that a rank which peers hold up needs last would be due, after a while, before those that its peers wait
-// for: where nodes know no steps of theirs, ranks that step together would fall apart. By all of how fast it goes a rank that stalls would ask for no better.
+// DueIn is when the batch is needed that has ahead others before it, in seconds from now: by the pace, but no less than
+// dueShare of how fast the loop goes. By much less the batches that a rank which peers hold up needs last would be due,
+// after a while, before those that its peers wait for: where nodes know no steps of theirs, ranks that step together
+// would fall apart. By all of how fast it goes a rank that stalls would ask for no better.
 func (p *Pace) DueIn(ahead int) float64 {
 	return float64(max(ahead, 0)) * cmp.Or(max(p.Seconds(), dueShare*p.loopSeconds()), unknownPace)
 }
 
-// loopSeconds is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0: unknown.
+// loopSeconds is what a step of late took, stalls and all: the mean without the longest, which may be a pause. 0:
+// unknown.
 func (p *Pace) loopSeconds() float64 {
 	n := min(p.steps, wentSteps)
 	if n < paceLeast {

@@ -9,9 +9,10 @@ import (
 	"github.com/feedwater-io/feedwater/control"
 )
 
-// Many trainers and many nodes under the control laws, event by event in virtual time: nodes hand samples out by package share, trainers choose
-// by package pick and ask ahead by Pace and Window, steps reach the nodes' books of package pulse, and a Scaler settles how many nodes there are.
-// What lies between is calls that come a millisecond later: no goroutine, no clock, no client or server.
+// Many trainers and many nodes under the control laws, event by event in virtual time: nodes hand samples out by
+// package share, trainers choose by package pick and ask ahead by Pace and Window, steps reach the nodes' books of
+// package pulse, and a Scaler settles how many nodes there are. What lies between is calls that come a millisecond
+// later: no goroutine, no clock, no client or server.
 
 const (
 	crowdJobs   = 4
@@ -151,7 +152,8 @@ func (c *crowd) tally() {
 	c.counted = c.now
 }
 
-// settle ends a period: as `feedwater scaler` does it adds up what nodes say that each job wants, and starts or ends nodes.
+// settle ends a period: as `feedwater scaler` does it adds up what nodes say that each job wants, and starts or ends
+// nodes.
 func (c *crowd) settle() {
 	claims, starved := map[string]*control.NodeEstimate{}, map[string]bool{}
 	for _, n := range c.nodes {

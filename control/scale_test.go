@@ -26,8 +26,9 @@ const (
 	crowdEnds   = 420.0
 )
 
-// A third of the nodes that it takes are there at first. The pool grows to what feeds all ranks and stays there, while a tenth of the nodes die at once
-// and, later, one of them becomes five times slower; and what a batch takes of messages and decisions does not grow with the crowd.
+// A third of the nodes that it takes are there at first. The pool grows to what feeds all ranks and stays there, while
+// a tenth of the nodes die at once and, later, one of them becomes five times slower; and what a batch takes of
+// messages and decisions does not grow with the crowd.
 func TestCrowd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("as when the race detector runs, to which one goroutine is of no interest")
@@ -144,7 +145,8 @@ func (n *crowdCount) until(end crowdCount, nodes float64) (o crowdOutcome) {
 	return o
 }
 
-// uneven is how much more one node made than the mean, of those that are still there, since they had made so many samples.
+// uneven is how much more one node made than the mean, of those that are still there, since they had made so many
+// samples.
 func (c *crowd) uneven(made map[*node]int) float64 {
 	var sum, most, n float64
 	for _, node := range c.nodes {

@@ -1,10 +1,11 @@
-// Package control holds the laws that turn measured training steps into decisions: when a batch is due, how many batches to have
-// ready, what a job would take if data were always there, and how many nodes that needs. It is arithmetic only, in seconds, samples
-// and core-seconds: no clock, no goroutine, nothing of ours but the packages below it; callers pass time and own the values, which are
-// not for two goroutines at once. docs/control.md says what the laws are for.
+// Package control holds the laws that turn measured training steps into decisions: when a batch is due, how many
+// batches to have ready, what a job would take if data were always there, and how many nodes that needs. It is
+// arithmetic only, in seconds, samples and core-seconds: no clock, no goroutine, nothing of ours but the packages below
+// it; callers pass time and own the values, which are not for two goroutines at once. docs/control.md says what the
+// laws are for.
 //
-// Whatever is measured wrongly, not a number, negative or huge, gives a finite answer: it may cost nodes, memory or a place in a queue,
-// never a batch.
+// Whatever is measured wrongly, not a number, negative or huge, gives a finite answer: it may cost nodes, memory or a
+// place in a queue, never a batch.
 package control
 
 import "math"
@@ -64,7 +65,8 @@ type usualStep struct {
 	pauses  int     // in a row
 }
 
-// isPause reports whether a step of so many seconds was a pause, and learns from it if not. active is the step without idle.
+// isPause reports whether a step of so many seconds was a pause, and learns from it if not. active is the step without
+// idle.
 func (u *usualStep) isPause(seconds, active, lost float64) bool {
 	if u.seconds > 0 && seconds > pauseFactor*u.seconds && lost < pauseLost*seconds {
 		u.pauses++

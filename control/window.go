@@ -17,8 +17,8 @@ type Window struct {
 	extra   float64
 }
 
-// AddArrival takes how long a batch took from its want to the trainer, in seconds, without the time it queued at the node: queueing is
-// what a larger window makes more of.
+// AddArrival takes how long a batch took from its want to the trainer, in seconds, without the time it queued at the
+// node: queueing is what a larger window makes more of.
 func (w *Window) AddArrival(seconds float64) { w.arrival.Add(seconds) }
 
 // AddStep takes the rank's latest step.
@@ -34,8 +34,9 @@ func (w *Window) AddStep(s Step) {
 	w.extra = max(w.extra-windowDecay, 0)
 }
 
-// Batches is the window of a rank whose steps take pace seconds: what is used up while the slowest batch of late is on its way and, for
-// silence more seconds, a node says nothing and nobody knows yet. 0: unknown. The caller bounds it by the memory there is.
+// Batches is the window of a rank whose steps take pace seconds: what is used up while the slowest batch of late is on
+// its way and, for silence more seconds, a node says nothing and nobody knows yet. 0: unknown. The caller bounds it by
+// the memory there is.
 func (w *Window) Batches(pace, silence float64) int {
 	longest := w.arrival.Value()
 	if !(silence >= 0) {

@@ -1,8 +1,8 @@
-// Package filename writes file names as text that can be read back. A name on disk is a row of bytes, nearly always UTF-8; JSON, protobuf's
-// strings and people take text alone. There is one escape for the bytes that belong to no character: b, which is 0x80 or more, is `\udc80` for
-// 0x80 to `\udcff` for 0xFF. In JSON that is the lone surrogate that Python's os.fsdecode makes of the byte, so that a name read by Python is
-// os.fsdecode's; and it is reversible. Names that are UTF-8 are written as ever. The functions hold no state and may be called by many
-// goroutines at once.
+// Package filename writes file names as text that can be read back. A name on disk is a row of bytes, nearly always
+// UTF-8; JSON, protobuf's strings and people take text alone. There is one escape for the bytes that belong to no
+// character: b, which is 0x80 or more, is `\udc80` for 0x80 to `\udcff` for 0xFF. In JSON that is the lone surrogate
+// that Python's os.fsdecode makes of the byte, so that a name read by Python is os.fsdecode's; and it is reversible.
+// Names that are UTF-8 are written as ever. The functions hold no state and may be called by many goroutines at once.
 package filename
 
 import (
@@ -15,14 +15,15 @@ import (
 	"unicode/utf8"
 )
 
-// Name is a file's name or path, byte by byte as the system has it. In JSON it is a string, with the escape of the package.
+// Name is a file's name or path, byte by byte as the system has it. In JSON it is a string, with the escape of the
+// package.
 type Name string
 
 // String is the name for people; see Text.
 func (n Name) String() string { return Text(string(n)) }
 
-// Text is s with the escape in place of bytes that belong to no character: valid UTF-8, and s itself where that is UTF-8. It is for people;
-// a name that has such an escape in its characters looks the same.
+// Text is s with the escape in place of bytes that belong to no character: valid UTF-8, and s itself where that is
+// UTF-8. It is for people; a name that has such an escape in its characters looks the same.
 func Text(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -1,4 +1,5 @@
-// Package local makes this process's own pipeline a node of a fleet: without any wire, without copies, with images handed over as they are made.
+// Package local makes this process's own pipeline a node of a fleet: without any wire, without copies, with images
+// handed over as they are made.
 package local
 
 import (
@@ -35,7 +36,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Pipelines are those of this process, one per number of workers, made when the first Loader needs it. They may be used from many goroutines.
+// Pipelines are those of this process, one per number of workers, made when the first Loader needs it. They may be used
+// from many goroutines.
 type Pipelines struct {
 	options Options
 
@@ -61,8 +63,8 @@ func (p *Pipelines) Storage() *storage.Roots {
 	return p.roots
 }
 
-// Node is the pipeline with that many workers as a node. plan is what this machine has to read in place of the fleet's plan, where that names
-// the data otherwise; empty: the fleet's own.
+// Node is the pipeline with that many workers as a node. plan is what this machine has to read in place of the fleet's
+// plan, where that names the data otherwise; empty: the fleet's own.
 func (p *Pipelines) Node(workers int, plan string) (*Node, error) {
 	s, err := p.openServer(workers)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 )
 
-// MatchByFingerprint turns a plan for a folder of this machine into one that pins what is in it, for this machine, and one for whatever folder
-// of the nodes holds the same data. table is the list that the plan names, nil if it names none.
+// MatchByFingerprint turns a plan for a folder of this machine into one that pins what is in it, for this machine, and
+// one for whatever folder of the nodes holds the same data. table is the list that the plan names, nil if it names
+// none.
 func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder string, table *client.Table) (here, elsewhere string, err error) {
 	plan, err := pipeline.ParsePlan(text)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // Metric is the name that KEDA knows the number of nodes by. Its target is 1, so that the number is the metric.
 const Metric = "nodes_wanted"
 
-// Wanted is how many nodes there should be. An error: nodes are there and none has answered yet, or none does, so that nothing is known;
-// the number should stay.
+// Wanted is how many nodes there should be. An error: nodes are there and none has answered yet, or none does, so that
+// nothing is known; the number should stay.
 func (s *Scaler) Wanted() (int, error) {
 	n, _, err := s.currentNumber()
 	return n, err
@@ -43,7 +43,8 @@ func (s *Scaler) hasAnswers() bool {
 	return false
 }
 
-// silenceReason is what one of the nodes says that does not answer, the first by address; empty: none says anything. mu is held.
+// silenceReason is what one of the nodes says that does not answer, the first by address; empty: none says anything. mu
+// is held.
 func (s *Scaler) silenceReason() string {
 	for _, addr := range slices.Sorted(maps.Keys(s.nodes)) {
 		if err := s.nodes[addr].err; err != nil {

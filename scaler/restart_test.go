@@ -13,8 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/scaler"
 )
 
-// A scaler that begins while trainers train never says that no nodes are wanted, not to KEDA's stream either: it says nothing until all
-// nodes have answered, or had the time to.
+// A scaler that begins while trainers train never says that no nodes are wanted, not to KEDA's stream either: it says
+// nothing until all nodes have answered, or had the time to.
 func TestRestartIsNoZero(t *testing.T) {
 	for name, hung := range map[string]bool{"all answer": false, "one is silent": true} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
-// Package scaler says how many nodes there should be, to KEDA and to whoever asks: it watches the nodes there are, which tell how many
-// like them each job wants, and hears trainers that wait while there is none. What it knows it has from the last few seconds, so it may be restarted
-// at any time, and run more than once. It starts and ends no nodes itself.
+// Package scaler says how many nodes there should be, to KEDA and to whoever asks: it watches the nodes there are,
+// which tell how many like them each job wants, and hears trainers that wait while there is none. What it knows it has
+// from the last few seconds, so it may be restarted at any time, and run more than once. It starts and ends no nodes
+// itself.
 //
 // Goroutines: Run has one that lists nodes and updates the number, and one per node that watches it; Run waits for all.
 package scaler
@@ -196,7 +197,8 @@ func (s *Scaler) watchNode(ctx context.Context, addr string, n *node) {
 	}
 }
 
-// followNode hears a node until its call ends. Each call has a connection of its own: one that died unnoticed does not live on.
+// followNode hears a node until its call ends. Each call has a connection of its own: one that died unnoticed does not
+// live on.
 func (s *Scaler) followNode(ctx context.Context, addr string, n *node) error {
 	conn, err := s.options.Dial(addr)
 	if err != nil {
@@ -233,7 +235,8 @@ func (s *Scaler) recordState(n *node, r *pb.WatchResponse) {
 	}
 }
 
-// isReady reports whether enough is known for a first number: all nodes that there are have answered, or had the time to. mu is held.
+// isReady reports whether enough is known for a first number: all nodes that there are have answered, or had the time
+// to. mu is held.
 func (s *Scaler) isReady(now time.Time) bool {
 	for _, n := range s.nodes {
 		if n.last == nil && now.Sub(s.began) < answerWithin {
@@ -272,7 +275,8 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	s.wanted, s.since = wanted, now
 }
 
-// existingNodes is how many nodes there are or are starting. What was asked for and did not come within a while is not counted.
+// existingNodes is how many nodes there are or are starting. What was asked for and did not come within a while is not
+// counted.
 func (s *Scaler) existingNodes(now time.Time, p survey) int {
 	if now.Sub(s.since) < startsWithin {
 		return max(s.wanted, p.up+p.silent)

@@ -224,7 +224,8 @@ func TestFromNoNodes(t *testing.T) {
 	})
 }
 
-// Each job counts once, as the node says that hears it best; jobs add up; growth is bounded, and what is wanted no more goes after 120 s.
+// Each job counts once, as the node says that hears it best; jobs add up; growth is bounded, and what is wanted no more
+// goes after 120 s.
 func TestJobsAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -256,7 +257,8 @@ func TestJobsAddUp(t *testing.T) {
 	})
 }
 
-// A job whose loops wait, and of which nobody knows what it takes, gets half as many nodes again each 15 s, until somebody knows.
+// A job whose loops wait, and of which nobody knows what it takes, gets half as many nodes again each 15 s, until
+// somebody knows.
 func TestStarvedJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -304,7 +306,8 @@ func TestPlansOfOneNameAddUp(t *testing.T) {
 	})
 }
 
-// A node that answers no more is replaced as long as it is listed. Where no node answers nothing is known, and that is no 0.
+// A node that answers no more is replaced as long as it is listed. Where no node answers nothing is known, and that is
+// no 0.
 func TestSilentNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Over HTTP the number is the one that KEDA is told. While it is not known, at the start and where no node answers, the answer is 503 with the
-// reason; 0 comes only where nobody wants nodes.
+// Over HTTP the number is the one that KEDA is told. While it is not known, at the start and where no node answers, the
+// answer is 503 with the reason; 0 comes only where nobody wants nodes.
 func TestWantedOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a *fakeNode

@@ -81,7 +81,8 @@ func (t *stream) refuseWant(w *want, err error) error {
 	return t.wants.queueRefusal(w)
 }
 
-// growSlot lends a larger slot to a want whose samples differ in size. The first one is kept: the pipeline may have written to it.
+// growSlot lends a larger slot to a want whose samples differ in size. The first one is kept: the pipeline may have
+// written to it.
 func (t *stream) growSlot(w *want, bytes int) []byte {
 	if !t.quota.Fits(bytes) {
 		return nil
@@ -118,7 +119,8 @@ func (t *stream) finishWant(w *want, m Made) {
 	t.wants.returnWant(w, m)
 }
 
-// logUnread logs what this machine's storage failed to give, unless there is much: trainers go elsewhere for it, and nobody else looks here.
+// logUnread logs what this machine's storage failed to give, unless there is much: trainers go elsewhere for it, and
+// nobody else looks here.
 func (s *Server) logUnread(err error) {
 	var e *pipeline.ReadError
 	if errors.As(err, &e) && !errors.As(err, new(*storage.HungError)) { // of which the root tells

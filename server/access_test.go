@@ -396,7 +396,8 @@ func firstOf(err error) error {
 	return err
 }
 
-// An identity's budget of bytes holds over all its streams, and what the rate lets pass comes in pieces while the node says it lives.
+// An identity's budget of bytes holds over all its streams, and what the rate lets pass comes in pieces while the node
+// says it lives.
 func TestBudgetOfBytes(t *testing.T) {
 	e := &servertest.Engine{Height: 64, Width: 64, Delay: hang}
 	g := guard(t, e, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{

@@ -149,7 +149,8 @@ func (w *wire) message(id uint32, compressed bool, b []byte) error {
 	}
 }
 
-// status reads until the answer of a call, 0: of any, or the end of the connection. What the node says before is left alone.
+// status reads until the answer of a call, 0: of any, or the end of the connection. What the node says before is left
+// alone.
 func (w *wire) status(id uint32) (codes.Code, string) {
 	w.t.Helper()
 	code, message := codes.Code(1000), ""

@@ -13,8 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// BenchmarkBeside is what a well-behaved job gets beside attacks that go on all the time: batches of 5 ms each, one after the other.
-// Attackers, node and job share the machine.
+// BenchmarkBeside is what a well-behaved job gets beside attacks that go on all the time: batches of 5 ms each, one
+// after the other. Attackers, node and job share the machine.
 func BenchmarkBeside(b *testing.B) {
 	for _, c := range []struct {
 		name   string

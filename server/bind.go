@@ -141,7 +141,8 @@ func (b *jobBinder) revisionsOf(plan *pipeline.Plan) *pb.Revisions {
 	return &pb.Revisions{Plan: own.Of(plan.Uses()), Codecs: pipeline.CodecUnits(own), Build: b.build}
 }
 
-// checkRevisions returns a *RevisionError if this node has other revisions of what a plan uses than those that a request pins, if it does.
+// checkRevisions returns a *RevisionError if this node has other revisions of what a plan uses than those that a
+// request pins, if it does.
 func (b *jobBinder) checkRevisions(plan *pipeline.Plan, pinned *pb.Revisions) error {
 	if pinned == nil {
 		return nil

@@ -2,7 +2,8 @@ package server
 
 import "testing"
 
-// A send is too long after it was there at a tick and at four more. However long ago it began, after a node was stopped: it has four ticks.
+// A send is too long after it was there at a tick and at four more. However long ago it began, after a node was
+// stopped: it has four ticks.
 func TestBlockedSendIsCountedByTicks(t *testing.T) {
 	const hours = int64(3600e9)
 	for name, sends := range map[string]struct {

@@ -117,7 +117,8 @@ func fromDraw(d transform.Draw) *pb.Draw {
 	return &pb.Draw{Op: d.Op, Applied: d.Applied, Parameters: string(d.Parameters)}
 }
 
-// setViews puts the pixels of all views behind each other, and tells their sizes and draws in one draw, as an op with others inside does.
+// setViews puts the pixels of all views behind each other, and tells their sizes and draws in one draw, as an op with
+// others inside does.
 func setViews(p *pb.Sample, views []pipeline.View) {
 	type view struct {
 		Height     int               `json:"height"`

@@ -49,15 +49,16 @@ type Maker interface {
 	Plan() *pipeline.Plan
 	Fields() []batch.Field
 	Ops() []transform.Info
-	// Pin has only files made whose codecs are of these revisions, before the first want; see pipeline.Job. Refuses reports whether that leaves
-	// some out.
+	// Pin has only files made whose codecs are of these revisions, before the first want; see pipeline.Job. Refuses
+	// reports whether that leaves some out.
 	Pin(codecs revision.Set)
 	Refuses() bool
 	Layout(count int) (fields []batch.Field, bytes int)
 	Submit(*pipeline.Want) error
 	// Cancel gives a submitted want up: its Done comes soon, unless it came before.
 	Cancel(*pipeline.Want)
-	// Hasten makes what is left of a submitted want due earlier, for a step of another account. A due that is not earlier changes nothing.
+	// Hasten makes what is left of a submitted want due earlier, for a step of another account. A due that is not
+	// earlier changes nothing.
 	Hasten(w *pipeline.Want, a *share.Account, step uint64, due time.Time)
 	Replay(ctx context.Context, n batch.Name, most int, a *share.Account) ([]pipeline.Sample, error)
 }

@@ -58,7 +58,8 @@ func (e *StalledError) Error() string {
 	return fmt.Sprintf("the trainer took no data for %s", e.After.Round(time.Second))
 }
 
-// SilentError says that a stream's trainer was not heard for so long that a trainer of another build could take over its job.
+// SilentError says that a stream's trainer was not heard for so long that a trainer of another build could take over
+// its job.
 type SilentError struct{ After time.Duration }
 
 func (e *SilentError) Error() string {
@@ -109,7 +110,8 @@ func (e *RevisionError) errorMetadata() map[string]string {
 	}
 }
 
-// explainMismatch is the *RevisionError for a run whose trainers are of several builds; other errors come back as they are.
+// explainMismatch is the *RevisionError for a run whose trainers are of several builds; other errors come back as they
+// are.
 func explainMismatch(err error) error {
 	var e *runs.MismatchError
 	if !errors.As(err, &e) {

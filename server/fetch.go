@@ -86,8 +86,8 @@ func (t *stream) watchBoth(received, sent <-chan error) error {
 // stallTicks is how often it is looked for a send that lasts too long, in the time that one may last.
 const stallTicks = 4
 
-// blockedSend is a send that goes on, as seen from tick to tick. It is not measured by a clock: after this process was stopped for a while, by a
-// signal or a freezer, sends have lasted for long and no trainer is to blame.
+// blockedSend is a send that goes on, as seen from tick to tick. It is not measured by a clock: after this process was
+// stopped for a while, by a signal or a freezer, sends have lasted for long and no trainer is to blame.
 type blockedSend struct {
 	since int64 // when it began; 0: none goes on
 	ticks int   // that it was seen at, after the first
@@ -123,7 +123,8 @@ func (t *stream) receiveRequests() error {
 	}
 }
 
-// handleRequest does one request. It never waits for the pipeline, for memory or for the trainer. An error ends the stream.
+// handleRequest does one request. It never waits for the pipeline, for memory or for the trainer. An error ends the
+// stream.
 func (t *stream) handleRequest(request *pb.FetchRequest) error {
 	switch r := request.Request.(type) {
 	case *pb.FetchRequest_Start:
@@ -166,8 +167,8 @@ func (t *stream) startJob(start *pb.Start) error {
 	return nil
 }
 
-// releaseAll gives up all wants of a stream whose handler has returned, and waits until the pipeline and gRPC have given back what was
-// lent to it.
+// releaseAll gives up all wants of a stream whose handler has returned, and waits until the pipeline and gRPC have
+// given back what was lent to it.
 func (t *stream) releaseAll() {
 	t.goroutines.Wait()
 	t.line.End(time.Now())
@@ -186,9 +187,9 @@ func (t *stream) releaseAll() {
 	}
 }
 
-// reclaimSlots gets slots back that gRPC has forgotten: those of a connection that died with data queued are found by the garbage
-// collector, which in a calm process runs every two minutes only. A connection that stays open, and whose trainer takes nothing, keeps
-// what is queued: it is closed.
+// reclaimSlots gets slots back that gRPC has forgotten: those of a connection that died with data queued are found by
+// the garbage collector, which in a calm process runs every two minutes only. A connection that stays open, and whose
+// trainer takes nothing, keeps what is queued: it is closed.
 func (t *stream) reclaimSlots() {
 	ended, sends := time.Now(), uint64(0)
 	for _, wait := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, stillConnection, time.Second} {
@@ -218,14 +219,15 @@ func (t *stream) reclaimSlots() {
 }
 
 const (
-	// stillConnection, and a second more, is how long no stream of a connection has sent anything that may be closed for the memory it holds. Streams
-	// that hold wants send notices every noticeEvery.
+	// stillConnection, and a second more, is how long no stream of a connection has sent anything that may be closed
+	// for the memory it holds. Streams that hold wants send notices every noticeEvery.
 	stillConnection = 4 * time.Second
 	// lookAgain is how often a node looks for memory that gRPC holds long after a stream's end.
 	lookAgain = 10 * time.Second
 )
 
-// waitReturned waits until the stream holds nothing, no longer than d in which this node runs, and not when the server is over.
+// waitReturned waits until the stream holds nothing, no longer than d in which this node runs, and not when the server
+// is over.
 func (t *stream) waitReturned(d time.Duration, over <-chan struct{}) bool {
 	late := make(chan struct{})
 	timer := timeout.AfterFunc(d, func() { close(late) })

@@ -684,7 +684,8 @@ func TestConnectionsThatHoldMemoryAreClosed(t *testing.T) {
 	})
 }
 
-// A slot must not be lent again while a piece of it waits to be written to the network: its bytes would be another batch's.
+// A slot must not be lent again while a piece of it waits to be written to the network: its bytes would be another
+// batch's.
 func TestSlotsAreNotReusedTooEarly(t *testing.T) {
 	n := newNode(t, &servertest.Engine{Height: 100, Width: 100}, server.Options{})
 	tr := n.started()

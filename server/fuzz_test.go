@@ -13,8 +13,9 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// FuzzRequests sends any sequence of requests on a stream. The node must answer or end the stream, take no more memory than it
-// may, and give all of it back. The input is FetchRequests, each behind its length; a Start is sent before if begin is set.
+// FuzzRequests sends any sequence of requests on a stream. The node must answer or end the stream, take no more memory
+// than it may, and give all of it back. The input is FetchRequests, each behind its length; a Start is sent before if
+// begin is set.
 func FuzzRequests(f *testing.F) {
 	n := newNode(f, &servertest.Engine{Delay: func(*batch.Name) time.Duration { return 0 }}, server.Options{NodeBytes: 1 << 20, StreamBytes: 1 << 19, StreamWants: 8})
 	text := n.open(plan).Plan

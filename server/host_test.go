@@ -120,8 +120,8 @@ func (s *street) flood(c net.Conn) {
 	})
 }
 
-// Calls of one address as fast as it can make them: the node reads so many as its share pays for, others are served at once, and other connections of
-// the same address have their turn.
+// Calls of one address as fast as it can make them: the node reads so many as its share pays for, others are served at
+// once, and other connections of the same address have their turn.
 func TestFloodOfFrames(t *testing.T) {
 	onStreet(t, func(t *testing.T, s *street) {
 		began := time.Now()
@@ -162,7 +162,8 @@ func TestFloodOfFrames(t *testing.T) {
 	})
 }
 
-// Calls that say nothing hold memory until they are ended; nobody has more than so many of them, and places are free again when they end.
+// Calls that say nothing hold memory until they are ended; nobody has more than so many of them, and places are free
+// again when they end.
 func TestSilentCallsAreBounded(t *testing.T) {
 	g := unguarded(t, &servertest.Engine{}, server.Options{HostShare: unbounded, HelloTimeout: time.Hour})
 	job := g.beside(shown{})

@@ -18,7 +18,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// insiders is a node with two identities: "job", who shows secretA, and "insider", who shows secretB and counts a twentieth.
+// insiders is a node with two identities: "job", who shows secretA, and "insider", who shows secretB and counts a
+// twentieth.
 func insiders(t *testing.T, e *servertest.Engine, o server.Options) *node {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tokens")
@@ -49,7 +50,7 @@ func begun(n *node, c *grpc.ClientConn, secret, job string) pb.Feed_FetchClient 
 	return s
 }
 
-// flood sends requests on a stream, so many times, as fast as they are taken, and heeds no answer.
+// flood sends requests on a stream, so many times, as fast as they are taken, and reads no answer.
 func flood(s pb.Feed_FetchClient, times int, requests func(id uint64) []*pb.FetchRequest) {
 	go func() {
 		for {
@@ -69,7 +70,8 @@ func flood(s pb.Feed_FetchClient, times int, requests func(id uint64) []*pb.Fetc
 	}()
 }
 
-// share is what a job that holds four wants of 16 samples gets of the next 1000 that a node makes. It asks again when told to.
+// share is what a job that holds four wants of 16 samples gets of the next 1000 that a node makes. It asks again when
+// told to.
 func share(n *node) float64 {
 	n.t.Helper()
 	s := begun(n, n.conn(), secretA, "beside")

@@ -17,8 +17,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/tracing"
 )
 
-// Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process a node
-// without any wire. It may be used from many goroutines at once.
+// Job is a plan bound to this machine's data: what a Fetch stream works for, and what makes the server of this process
+// a node without any wire. It may be used from many goroutines at once.
 type Job struct {
 	maker Maker
 	data  *snapshots.Snapshot

@@ -11,7 +11,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// A want that is late keeps its place at the node that is asked next: it comes before one that is due now and was there earlier.
+// A want that is late keeps its place at the node that is asked next: it comes before one that is due now and was there
+// earlier.
 func TestLateWantsComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, &servertest.Engine{Cores: 1, SampleTime: time.Second}, server.Options{})

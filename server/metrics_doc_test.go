@@ -76,7 +76,8 @@ func read(t *testing.T, file string) string {
 
 var described = regexp.MustCompile(`fqName: "([^"]+)"`)
 
-// metrics are the types of all metrics that the node can have; "any" of those without a sample now: nothing has gone wrong, or nobody told.
+// metrics are the types of all metrics that the node can have; "any" of those without a sample now: nothing has gone
+// wrong, or nobody told.
 func (n *node) metrics() map[string]string {
 	all := map[string]string{}
 	descs := make(chan *prometheus.Desc)

@@ -31,8 +31,8 @@ type Options struct {
 	NodeBytes int64
 	// StreamBytes is what one stream may take of it, and so the largest batch. Default a quarter of NodeBytes.
 	StreamBytes int64
-	// ShareBytes, if set, has equal batches that jobs want made once: it is the memory for those that are kept for jobs that come later,
-	// besides NodeBytes.
+	// ShareBytes, if set, has equal batches that jobs want made once: it is the memory for those that are kept for jobs
+	// that come later, besides NodeBytes.
 	ShareBytes int64
 	// StreamWants is how many wants one stream may hold. Default 1024.
 	StreamWants int
@@ -49,22 +49,25 @@ type Options struct {
 	Replays int
 	// TLS of connections; nil: plaintext. TLSFiles makes one.
 	TLS *tls.Config
-	// HostConnections and Connections are how many are open at once, from one address and together. Default 256 and 4096.
+	// HostConnections and Connections are how many are open at once, from one address and together. Default 256
+	// and 4096.
 	HostConnections, Connections int
-	// HostShare is how much of one core each address may take for its connections, handshakes and requests, whether they are let in or not; all
-	// that it may have open can begin at once. Connections beyond are closed, requests wait. Default 0.05: 25 connections, 600 calls or 2.5 MB
-	// of requests a second.
+	// HostShare is how much of one core each address may take for its connections, handshakes and requests, whether
+	// they are let in or not; all that it may have open can begin at once. Connections beyond are closed, requests
+	// wait. Default 0.05: 25 connections, 600 calls or 2.5 MB of requests a second.
 	HostShare float64
 	// Access says who may ask for what.
 	Access admission.Access
 	// HelloTimeout ends a call whose first message does not come for so long. Default 20 s.
 	HelloTimeout time.Duration
-	// Audit, if set, is told of each job when its last stream here ends, and of calls that were turned away. It must not block for long.
+	// Audit, if set, is told of each job when its last stream here ends, and of calls that were turned away. It must
+	// not block for long.
 	Audit func(audit.Line)
-	// Version is told to trainers, and so is Build, which tells one build from another for people. Default of Build: Version.
+	// Version is told to trainers, and so is Build, which tells one build from another for people. Default of Build:
+	// Version.
 	Version, Build string
-	// Protocol is the latest revision of the contract that the node speaks, OldestProtocol the earliest that it serves. 0: those of this
-	// version.
+	// Protocol is the latest revision of the contract that the node speaks, OldestProtocol the earliest that it serves.
+	// 0: those of this version.
 	Protocol, OldestProtocol uint32
 	// Tracer makes spans of wants whose trainers trace them; nil: there are none. docs/tracing.md.
 	Tracer trace.Tracer

@@ -15,7 +15,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// Whoever may open a plan hears how far its scan is, also one that names the data by its fingerprint; nobody hears of roots that he may not read.
+// Whoever may open a plan hears how far its scan is, also one that names the data by its fingerprint; nobody hears of
+// roots that he may not read.
 func TestWhoHearsOfScans(t *testing.T) {
 	begun, over := make(chan struct{}), make(chan struct{})
 	e := &servertest.Engine{ScanFiles: 17, Scanning: func(_ context.Context, _ string) error {

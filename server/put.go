@@ -16,8 +16,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/tables"
 )
 
-// Put implements the service Feed. Errors are gRPC status errors. The handler only watches, so that a trainer that sends nothing any more is not
-// waited for.
+// Put implements the service Feed. Errors are gRPC status errors. The handler only watches, so that a trainer that
+// sends nothing any more is not waited for.
 func (s *Server) Put(rpc grpc.ClientStreamingServer[pb.PutRequest, pb.PutResponse]) error {
 	caller, err := s.guard.RequireCaller(rpc.Context())
 	if err != nil {
@@ -86,7 +86,8 @@ func (p *putReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// PutTable is Put without a wire: it keeps a table of so many bytes by its SHA-256, in hex. Errors are gRPC status errors.
+// PutTable is Put without a wire: it keeps a table of so many bytes by its SHA-256, in hex. Errors are gRPC status
+// errors.
 func (s *Server) PutTable(ctx context.Context, table string, bytes int64, text io.Reader) error {
 	return toStatus(s.keepTable(ctx, table, bytes, text))
 }

@@ -41,7 +41,8 @@ func (n *node) put(table string, bytes int, pieces ...string) error {
 	return err
 }
 
-// TestPut: a plan that names a table is refused until the node was given it, and what is wrong with what is given is said.
+// TestPut: a plan that names a table is refused until the node was given it, and what is wrong with what is given is
+// said.
 func TestPut(t *testing.T) {
 	n := newNode(t, &servertest.Engine{}, server.Options{Tables: tablesIn(t.TempDir(), 100)})
 	sum := sha256.Sum256([]byte("some lines"))

@@ -101,7 +101,8 @@ func TestOtherRevisionsAreRefused(t *testing.T) {
 	}
 }
 
-// A want fails if it meets a file of another codec, also where another job had the batch made; others of the stream are made.
+// A want fails if it meets a file of another codec, also where another job had the batch made; others of the stream are
+// made.
 func TestOtherCodecs(t *testing.T) {
 	e := &servertest.Engine{Build: first(), Format: func(i uint64) string { return []string{"jpeg", "png"}[i/10%2] }}
 	n := newNode(t, e, server.Options{ShareBytes: 1 << 20, Build: "v2 (bbbb)"})

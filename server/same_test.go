@@ -9,7 +9,8 @@ import (
 	"github.com/feedwater-io/feedwater/server"
 )
 
-// Data that were opened before their storage came back are never asked whether they are the same: that may hang for ever.
+// Data that were opened before their storage came back are never asked whether they are the same: that may hang for
+// ever.
 func TestDataOfAnotherTurnAreNotTheSame(t *testing.T) {
 	p, err := pipeline.Open(pipeline.Options{Workers: 1})
 	treetest.Must(t, err)

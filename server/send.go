@@ -10,7 +10,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/metrics"
 )
 
-// noticeEvery is how often a node that holds wants speaks at least. Trainers take one that is silent for a second for dead.
+// noticeEvery is how often a node that holds wants speaks at least. Trainers take one that is silent for a second for
+// dead.
 const noticeEvery = 200 * time.Millisecond
 
 // sendAnswers sends answers as they become ready, and notices, until the stream is complete or breaks.
@@ -91,7 +92,8 @@ func (t *stream) sendFailure(w *want, f *pb.Failure) error {
 	return t.sendMessage(&pb.FetchResponse{Id: w.id, Failure: f})
 }
 
-// sendBatch sends a batch in pieces that refer to its slot. The slot goes back when gRPC has let go of the last of them.
+// sendBatch sends a batch in pieces that refer to its slot. The slot goes back when gRPC has let go of the last of
+// them.
 func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 	size := len(w.made.Data)
 	batch := w.slots[0].LeaseBytes(size)

@@ -1,10 +1,10 @@
-// Package server is a node: it offers a pipeline's batches over gRPC as proto/feedwater/v1 says. It finds the data that plans
-// name and shares each snapshot among all who use it, lends slots within a budget, sends batches by reference to them, and turns
-// errors into codes. It makes no pixels itself, keeps nothing of a trainer beyond its stream, and listens nowhere: that is the
-// caller's part.
+// Package server is a node: it offers a pipeline's batches over gRPC as proto/feedwater/v1 says. It finds the data that
+// plans name and shares each snapshot among all who use it, lends slots within a budget, sends batches by reference to
+// them, and turns errors into codes. It makes no pixels itself, keeps nothing of a trainer beyond its stream, and
+// listens nowhere: that is the caller's part.
 //
-// Goroutines: each Fetch stream has its handler, one goroutine that receives, one that sends, and after its end one that waits
-// until everything lent to it is back; each scan of a folder has one. Close waits for all of them.
+// Goroutines: each Fetch stream has its handler, one goroutine that receives, one that sends, and after its end one
+// that waits until everything lent to it is back; each scan of a folder has one. Close waits for all of them.
 package server
 
 import (
@@ -128,8 +128,9 @@ const (
 	maxIdle      = 5 * time.Minute // of a connection without calls
 )
 
-// GRPCOptions are the options that a gRPC server of nodes has to be made with. Nothing here ends long streams: no maximum age of
-// connections. Both flow control windows follow gRPC's estimate of the link; setting one would leave the other at 64 KiB.
+// GRPCOptions are the options that a gRPC server of nodes has to be made with. Nothing here ends long streams: no
+// maximum age of connections. Both flow control windows follow gRPC's estimate of the link; setting one would leave the
+// other at 64 KiB.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(batchmem.NewCodec()),
@@ -142,7 +143,8 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.InTapHandle(s.authorize),
 		grpc.ChainUnaryInterceptor(admission.InterceptUnary),
 		grpc.ChainStreamInterceptor(admission.InterceptStream),
-		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a strike.
+		// Trainers ping every 10 s, also between epochs. Half of that keeps a ping that was held up from being a
+		// strike.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		// A trainer written in Python may not answer while it holds the interpreter's lock.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: admission.PingTimeout, MaxConnectionIdle: maxIdle}),
@@ -172,8 +174,8 @@ func (s *Server) writeBufferSize() int {
 // lastWords is how long Stop waits, once all streams are over, for calls of other services, which may have no end.
 const lastWords = 5 * time.Second
 
-// Stop ends the node in order: it drains, lets the gRPC server deliver what is on its way, and stops it. When ctx ends before, it
-// breaks off and returns ctx's error; trainers then fetch elsewhere what they did not get.
+// Stop ends the node in order: it drains, lets the gRPC server deliver what is on its way, and stops it. When ctx ends
+// before, it breaks off and returns ctx's error; trainers then fetch elsewhere what they did not get.
 func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
 	err := s.Drain(ctx)
 	if err == nil {
@@ -193,8 +195,8 @@ func (s *Server) Stop(ctx context.Context, g *grpc.Server) error {
 	return err
 }
 
-// Drain tells all trainers that the node goes, takes no more wants, lets streams finish what they hold, and returns when all have
-// ended or ctx does. What they sent last may still be on its way; Stop waits for that too.
+// Drain tells all trainers that the node goes, takes no more wants, lets streams finish what they hold, and returns
+// when all have ended or ctx does. What they sent last may still be on its way; Stop waits for that too.
 func (s *Server) Drain(ctx context.Context) error {
 	s.beginDrain()
 	return s.streams.WaitDrained(ctx)
@@ -206,8 +208,8 @@ func (s *Server) beginDrain() {
 	}
 }
 
-// Close ends all scans, waits until nothing of the server runs any more, and closes the snapshots. The gRPC server has to be
-// stopped before, and the pipeline closed after.
+// Close ends all scans, waits until nothing of the server runs any more, and closes the snapshots. The gRPC server has
+// to be stopped before, and the pipeline closed after.
 func (s *Server) Close() {
 	s.beginDrain()
 	s.close.Do(func() { close(s.closing) })

@@ -18,7 +18,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// keep holds so many wants of 16 samples at a node, each said to be due after a while, until the time is over. It returns how many came.
+// keep holds so many wants of 16 samples at a node, each said to be due after a while, until the time is over. It
+// returns how many came.
 func keep(n *node, secret, job string, wants int, due, until time.Duration) (batches int) {
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(n.t.Context(), "authorization", "Bearer "+secret), until)
 	defer cancel()
@@ -49,8 +50,8 @@ func keep(n *node, secret, job string, wants int, due, until time.Duration) (bat
 	}
 }
 
-// Two jobs that want more than a node makes have it in the ratio of their identities' weights, however many wants each holds and
-// whenever it says that they are due.
+// Two jobs that want more than a node makes have it in the ratio of their identities' weights, however many wants each
+// holds and whenever it says that they are due.
 func TestWeightsOfIdentities(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte("vision "+secretA+"\nother "+secretB+"\n"), 0o600); err != nil {
@@ -78,7 +79,8 @@ func TestWeightsOfIdentities(t *testing.T) {
 	})
 }
 
-// A job that says that all is due at once takes no more than its share from one that is honest about what it needs next.
+// A job that says that all is due at once takes no more than its share from one that is honest about what it needs
+// next.
 func TestLyingDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &servertest.Engine{Samples: 1 << 20, Cores: 4, SampleTime: 11 * time.Millisecond}

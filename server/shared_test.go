@@ -29,7 +29,8 @@ func (tr *trainer) due(id uint64, n *pb.Name, in time.Duration) {
 	tr.send(&pb.FetchRequest{Request: &pb.FetchRequest_Want{Want: &pb.Want{Id: id, Name: n, Due: durationpb.New(in)}}})
 }
 
-// Ten jobs that want the same cost what one does, whether they ask together or one after the other, and get what an unshared node gives.
+// Ten jobs that want the same cost what one does, whether they ask together or one after the other, and get what an
+// unshared node gives.
 func TestEqualJobsCostAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, batches = 10, 20
@@ -180,8 +181,8 @@ func TestFailuresAreNotShared(t *testing.T) {
 	})
 }
 
-// A job that starves has the batch that a sated one has queued made at once, once for both, and pays for it itself; what the sated one
-// has begun goes on from where it is.
+// A job that starves has the batch that a sated one has queued made at once, once for both, and pays for it itself;
+// what the sated one has begun goes on from where it is.
 func TestUrgentWantsHasten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sample = 10 * time.Millisecond

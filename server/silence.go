@@ -8,7 +8,8 @@ import (
 const (
 	// pingEvery is after how long a connection from which nothing came is asked whether somebody is there.
 	pingEvery = 10 * time.Second
-	// A connection that is silent at silentTicks looks in a row, after the first, one each listenEvery, may be one whose other end is gone.
+	// A connection that is silent at silentTicks looks in a row, after the first, one each listenEvery, may be one
+	// whose other end is gone.
 	listenEvery = 5 * time.Second
 	silentTicks = 3
 )
@@ -20,8 +21,8 @@ type hearing struct {
 	ticks  int // in which nothing came
 }
 
-// listen takes how often the connection was read from, each listenEvery. Ticks are counted, and not time: after this process was stopped for a while
-// everybody was silent.
+// listen takes how often the connection was read from, each listenEvery. Ticks are counted, and not time: after this
+// process was stopped for a while everybody was silent.
 func (h *hearing) listen(reads uint64) {
 	if reads != h.reads {
 		h.reads, h.ticks = reads, 0

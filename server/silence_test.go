@@ -20,7 +20,8 @@ import (
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
-// halfOpen is a connection whose other end loses its machine: from lose on nothing comes out of it, and nothing is said.
+// halfOpen is a connection whose other end loses its machine: from lose on nothing comes out of it, and nothing is
+// said.
 type halfOpen struct {
 	net.Conn
 	lost, closed chan struct{}
@@ -81,8 +82,8 @@ func refusedByBuild(err error) bool {
 	return status.Code(err) == codes.FailedPrecondition && strings.Contains(err.Error(), "the ranks of a job have to be of one build")
 }
 
-// A trainer of another build is refused while the job has one that is there, though it may have nothing to say; and let in when that one's machine
-// is gone, of which no connection tells.
+// A trainer of another build is refused while the job has one that is there, though it may have nothing to say; and let
+// in when that one's machine is gone, of which no connection tells.
 func TestTrainersThatAreGoneRefuseNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, &servertest.Engine{}, server.Options{})

@@ -89,7 +89,7 @@ func TestSpansOfWants(t *testing.T) {
 		broken  int
 	}{
 		{rangeOf(0, 0, 8), span.Done, "false", 1, 1},
-		{rangeOf(0, 0, 8), span.Done, "true", 0, 1}, // off the shelf
+		{rangeOf(0, 0, 8), span.Done, "true", 0, 1}, // from the cache
 		{rangeOf(3, 0, 8), span.Failed, "", 0, 1},
 		{rangeOf(4, 0, 8), span.Cancelled, "", 0, 0},
 		{rangeOf(0, 0, 0), span.Failed, "", 0, 0}, // no name

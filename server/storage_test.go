@@ -24,7 +24,8 @@ import (
 	"github.com/feedwater-io/feedwater/server"
 )
 
-// A root whose storage does not answer is refused as this node's trouble, and told of; another one is served. It comes back by itself.
+// A root whose storage does not answer is refused as this node's trouble, and told of; another one is served. It comes
+// back by itself.
 func TestSickRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})

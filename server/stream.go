@@ -14,8 +14,8 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's return, while
-// receiving and sending may both be blocked.
+// stream is one Fetch call. Its handler only watches: the call can be ended from this side alone by the handler's
+// return, while receiving and sending may both be blocked.
 type stream struct {
 	server     *Server
 	rpc        grpc.BidiStreamingServer[pb.FetchRequest, pb.FetchResponse]

@@ -65,8 +65,8 @@ func TestNodesWanted(t *testing.T) {
 	})
 }
 
-// A job whose loop waits for longer than half a minute, and has shown no step, wants more nodes than there are where the node has work in
-// its queue; what the loop waits for is something else where it has none.
+// A job whose loop waits for longer than half a minute, and has shown no step, wants more nodes than there are where
+// the node has work in its queue; what the loop waits for is something else where it has none.
 func TestNodesWantedBeforeTheFirstStep(t *testing.T) {
 	for queued, want := range map[uint32]bool{0: false, 100: true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/feedwater-io/feedwater/timeout"
 )
 
-// want is one want of a stream, from its arrival to the end of its answer. Fields are guarded by wantSet.mu, but for those that
-// the pipeline has until made.
+// want is one want of a stream, from its arrival to the end of its answer. Fields are guarded by wantSet.mu, but for
+// those that the pipeline has until made.
 type want struct {
 	id        uint64
 	arrived   time.Time
@@ -61,7 +61,8 @@ func (s *wantSet) hasWant(id uint64) bool {
 	return s.wants[id] != nil
 }
 
-// addWant enters a want, of most at most, and lends it the slot that take gives. Then the pipeline has the want until returnWant.
+// addWant enters a want, of most at most, and lends it the slot that take gives. Then the pipeline has the want until
+// returnWant.
 func (s *wantSet) addWant(w *want, most int, take func() *batchmem.Slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +90,8 @@ func (s *wantSet) addWant(w *want, most int, take func() *batchmem.Slot) error {
 	return nil
 }
 
-// setDeadline has cancel called when a want is still there after d. 0: never. A time for which this node was suspended does not
-// count: its trainer, which may have been suspended with it, gives up by itself.
+// setDeadline has cancel called when a want is still there after d. 0: never. A time for which this node was suspended
+// does not count: its trainer, which may have been suspended with it, gives up by itself.
 func (s *wantSet) setDeadline(w *want, d time.Duration, cancel func(id uint64)) {
 	if d <= 0 {
 		return
@@ -160,8 +161,8 @@ func (s *wantSet) takeAnswer() *want {
 	return w
 }
 
-// endWant forgets a want whose answer is sent, before the last message of it goes: a trainer that has the whole answer may ask for
-// the next.
+// endWant forgets a want whose answer is sent, before the last message of it goes: a trainer that has the whole answer
+// may ask for the next.
 func (s *wantSet) endWant(w *want) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +208,8 @@ func (s *wantSet) setComplete() {
 	s.wakeSender()
 }
 
-// isIdle reports whether the stream is at its end: no wants are there, and none come, which is so on a node that drains too.
+// isIdle reports whether the stream is at its end: no wants are there, and none come, which is so on a node that drains
+// too.
 func (s *wantSet) isIdle(draining bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 // maxWatchers bounds how many Watch calls are answered at once.
 const maxWatchers = 64
 
-// Watch implements the service Feed. It ends when the node has drained, and when the watcher takes no data for StallTimeout.
+// Watch implements the service Feed. It ends when the node has drained, and when the watcher takes no data for
+// StallTimeout.
 func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	c, err := s.guard.RequireCaller(rpc.Context())
 	if err == nil {
@@ -36,7 +37,8 @@ func (s *Server) Watch(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.Wat
 	return toStatus(s.serveWatcher(r, rpc))
 }
 
-// serveWatcher serves a watcher. A send that blocks can be ended by the handler's return alone, so it is another goroutine's; Close waits for it.
+// serveWatcher serves a watcher. A send that blocks can be ended by the handler's return alone, so it is another
+// goroutine's; Close waits for it.
 func (s *Server) serveWatcher(r *pb.WatchRequest, rpc grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	limit := s.options.StallTimeout
 	stalled, done := make(chan struct{}, 1), make(chan error, 1)

@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// textBytes is the length of trace context as W3C writes it: "00-", 32 digits of the trace, "-", 16 of the span, "-", 2 of flags.
+// textBytes is the length of trace context as W3C writes it: "00-", 32 digits of the trace, "-", 16 of the span, "-", 2
+// of flags.
 const textBytes = 55
 
 // Format is the text that tells a peer of a span.
@@ -43,7 +44,8 @@ func Parse(text string) trace.SpanContext {
 	})
 }
 
-// Parent is the span that a trainer runs in: that of ctx, else that of the environment's TRACEPARENT. It may not be valid.
+// Parent is the span that a trainer runs in: that of ctx, else that of the environment's TRACEPARENT. It may not be
+// valid.
 func Parent(ctx context.Context) trace.SpanContext {
 	if c := trace.SpanContextFromContext(ctx); c.IsValid() {
 		return c

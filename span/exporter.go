@@ -19,7 +19,8 @@ import (
 
 // Options of an Exporter.
 type Options struct {
-	// Service and Version are what spans are said to come from, where OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do not say otherwise.
+	// Service and Version are what spans are said to come from, where OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do
+	// not say otherwise.
 	Service, Version string
 	// Log is told when spans cannot be sent, and when they can again. Nil: nobody is.
 	Log *slog.Logger
@@ -37,8 +38,8 @@ type Exporter struct {
 // closeWithin is how long Close waits for a collector.
 const closeWithin = 400 * time.Millisecond
 
-// Open returns an exporter if the environment names a collector, as OpenTelemetry specifies it (docs/tracing.md), else nil. What is wrong
-// with the environment is told to Log, and no spans are made: they are never worth a run.
+// Open returns an exporter if the environment names a collector, as OpenTelemetry specifies it (docs/tracing.md), else
+// nil. What is wrong with the environment is told to Log, and no spans are made: they are never worth a run.
 func Open(o Options) *Exporter {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -67,7 +68,8 @@ func wanted() bool {
 	return setting("ENDPOINT") != ""
 }
 
-// exporter speaks the protocol that the environment names, gRPC by default. Where to, and how, is in the environment too.
+// exporter speaks the protocol that the environment names, gRPC by default. Where to, and how, is in the environment
+// too.
 func (o *Options) exporter() (sdk.SpanExporter, error) {
 	ctx := context.Background() // nothing is connected yet
 	switch by := cmp.Or(setting("PROTOCOL"), "grpc"); by {
@@ -99,7 +101,8 @@ func (e *Exporter) Tracer() trace.Tracer {
 	return e.provider.Tracer("github.com/feedwater-io/feedwater", trace.WithInstrumentationVersion(e.version))
 }
 
-// Close sends what has ended and was not sent, for 0.4 s at most, and returns when nothing of the exporter runs any more.
+// Close sends what has ended and was not sent, for 0.4 s at most, and returns when nothing of the exporter runs any
+// more.
 func (e *Exporter) Close() {
 	if e == nil {
 		return
@@ -112,8 +115,8 @@ func (e *Exporter) Close() {
 	<-e.sender.ended
 }
 
-// sender is an exporter whose sending can be cut short, and whose errors are told once for each time that the collector is gone: the log
-// must not grow with spans.
+// sender is an exporter whose sending can be cut short, and whose errors are told once for each time that the collector
+// is gone: the log must not grow with spans.
 type sender struct {
 	sdk.SpanExporter
 	log   *slog.Logger

@@ -13,8 +13,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// overGRPC is OTLP over gRPC, an otlptrace.Client. OpenTelemetry's own clients, of both protocols, have all gRPC servers and clients of the
-// process take compressed messages, which a node must not: a small one may become a large one.
+// overGRPC is OTLP over gRPC, an otlptrace.Client. OpenTelemetry's own clients, of both protocols, have all gRPC
+// servers and clients of the process take compressed messages, which a node must not: a small one may become a large
+// one.
 type overGRPC struct {
 	options *Options
 	conn    *grpc.ClientConn
@@ -50,7 +51,8 @@ func (g *overGRPC) Start(context.Context) error {
 	return err
 }
 
-// UploadTraces implements otlptrace.Client. It waits for a collector that is not there, as long as one that does not answer.
+// UploadTraces implements otlptrace.Client. It waits for a collector that is not there, as long as one that does not
+// answer.
 func (g *overGRPC) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
 	ctx, cancel := context.WithTimeout(metadata.NewOutgoingContext(ctx, g.header), g.timeout)
 	defer cancel()

@@ -1,7 +1,9 @@
-// Package span is how Feedwater tells OpenTelemetry what became of a batch: the names of spans and of what is said of them, trace context as
-// text, and the exporter that the standard environment variables ask for. It knows no batches and no nodes; docs/tracing.md has the scheme.
+// Package span is how Feedwater tells OpenTelemetry what became of a batch: the names of spans and of what is said of
+// them, trace context as text, and the exporter that the standard environment variables ask for. It knows no batches
+// and no nodes; docs/tracing.md has the scheme.
 //
-// Goroutines: the SDK's, which send what has ended, from Open to Close, which waits for them. There are none where nothing is asked for.
+// Goroutines: the SDK's, which send what has ended, from Open to Close, which waits for them. There are none where
+// nothing is asked for.
 package span
 
 import (
@@ -60,7 +62,8 @@ const (
 // maxText bounds what others have written: names of files, errors. Bytes.
 const maxText = 1 << 10
 
-// Text is s as a collector takes it: valid UTF-8 of bounded length. One attribute that is not would have all spans sent with it refused.
+// Text is s as a collector takes it: valid UTF-8 of bounded length. One attribute that is not would have all spans sent
+// with it refused.
 func Text(s string) string {
 	if len(s) > maxText {
 		s = s[:maxText] + " …"

@@ -1,7 +1,7 @@
 // Package timeout has timers that count time in which this process ran.
 //
-// A process that was stopped, by a signal, a freezer, a debugger or a machine that slept, finds that its clocks went on. What it waited for could
-// not come meanwhile, and whoever should have sent it is not to blame.
+// A process that was stopped, by a signal, a freezer, a debugger or a machine that slept, finds that its clocks went
+// on. What it waited for could not come meanwhile, and whoever should have sent it is not to blame.
 package timeout
 
 import (
@@ -12,7 +12,8 @@ import (
 const (
 	// turns is in how many turns a time is waited for.
 	turns = 4
-	// late is how much longer than meant a turn may take before that is taken for a time in which this process was stopped.
+	// late is how much longer than meant a turn may take before that is taken for a time in which this process was
+	// stopped.
 	late = 500 * time.Millisecond
 )
 
@@ -43,8 +44,8 @@ type system struct{}
 func (system) now() time.Time                          { return time.Now() }
 func (system) after(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }
 
-// AfterFunc calls f in a goroutine of its own, once this process has run for d. A time in which it was stopped begins anew the quarter of d that
-// it fell into.
+// AfterFunc calls f in a goroutine of its own, once this process has run for d. A time in which it was stopped begins
+// anew the quarter of d that it fell into.
 func AfterFunc(d time.Duration, f func()) *Timer { return after(system{}, d, f) }
 
 func after(c clock, d time.Duration, f func()) *Timer {
@@ -53,7 +54,8 @@ func after(c clock, d time.Duration, f func()) *Timer {
 	return t
 }
 
-// Stop prevents the call, and reports whether it has: false if f has been called or is being called, or the timer was stopped before.
+// Stop prevents the call, and reports whether it has: false if f has been called or is being called, or the timer was
+// stopped before.
 func (t *Timer) Stop() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +92,8 @@ func (t *Timer) begin() {
 	})
 }
 
-// end ends a turn, and reports whether f is to be called. Of two turns in a row one counts, however busy the machine is.
+// end ends a turn, and reports whether f is to be called. Of two turns in a row one counts, however busy the machine
+// is.
 func (t *Timer) end(round uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// machine is a clock that goes on in jumps: as a process that was stopped sees it, a timer that is due fires once, however long that is over.
+// machine is a clock that goes on in jumps: as a process that was stopped sees it, a timer that is due fires once,
+// however long that is over.
 type machine struct {
 	at      time.Time
 	due     time.Time
@@ -29,7 +30,8 @@ func (m *machine) jump(d time.Duration) {
 	}
 }
 
-// What is stopped for an hour, at any moment, has as much of its time left as before, or a quarter more; a machine that is always late has twice.
+// What is stopped for an hour, at any moment, has as much of its time left as before, or a quarter more; a machine that
+// is always late has twice.
 func TestTimeStoppedDoesNotCount(t *testing.T) {
 	const second, hour = time.Second, time.Hour
 	for name, c := range map[string]struct {

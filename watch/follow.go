@@ -13,7 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/timeout"
 )
 
-// SilentError says that a process told nothing for so long that it is not waited for. Its connection may have ended unnoticed, or it stands still.
+// SilentError says that a process told nothing for so long that it is not waited for. Its connection may have ended
+// unnoticed, or it stands still.
 type SilentError struct{ After time.Duration }
 
 func (e *SilentError) Error() string {
@@ -23,8 +24,9 @@ func (e *SilentError) Error() string {
 // silenceLimit is how long a process that is asked each interval may tell nothing.
 func silenceLimit(interval time.Duration) time.Duration { return max(3*interval, 15*time.Second) }
 
-// Follow asks the process at conn for its state each interval and gives hear what it tells, until ctx ends, the process ends the call
-// (io.EOF), the call fails, or the process is silent (*SilentError). After that conn is not to be used again: it may be dead.
+// Follow asks the process at conn for its state each interval and gives hear what it tells, until ctx ends, the process
+// ends the call (io.EOF), the call fails, or the process is silent (*SilentError). After that conn is not to be used
+// again: it may be dead.
 func Follow(ctx context.Context, conn grpc.ClientConnInterface, interval time.Duration, hear func(*pb.WatchResponse)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

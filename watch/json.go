@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MarshalJSON writes the overview with the names of feedwater.proto. Members that are unknown are not there; durations are as protobuf's
-// JSON has them, "1.5s".
+// MarshalJSON writes the overview with the names of feedwater.proto. Members that are unknown are not there; durations
+// are as protobuf's JSON has them, "1.5s".
 func (p *Overview) MarshalJSON() ([]byte, error) {
 	processes, err := toRawJSON(p.Processes)
 	if err != nil {

@@ -44,8 +44,8 @@ func (s *Source) sumPool(r *pb.WatchResponse) verdict.Nodes {
 	return n
 }
 
-// sumNodes sums nodes up. Busy is of those that tell for how long their cores had work in hand, which on a shared machine is more than
-// the CPU time they got.
+// sumNodes sums nodes up. Busy is of those that tell for how long their cores had work in hand, which on a shared
+// machine is more than the CPU time they got.
 func sumNodes(nodes []*pb.NodeStatus) verdict.Nodes {
 	n := verdict.Nodes{All: len(nodes), Busy: math.NaN(), Full: math.NaN(), Read: math.NaN(), IOWait: math.NaN()}
 	full, read, reading, busy, cores := 0, 0.0, 0, 0.0, 0.0

@@ -12,8 +12,8 @@ import (
 	"github.com/feedwater-io/feedwater/watch/verdict"
 )
 
-// Overview is what several processes tell, put together: of each job all ranks, of each node what it says of itself and what trainers
-// see of it.
+// Overview is what several processes tell, put together: of each job all ranks, of each node what it says of itself and
+// what trainers see of it.
 type Overview struct {
 	Time      time.Time
 	Processes []*pb.Process
@@ -87,8 +87,9 @@ func (p *Overview) addNode(n *pb.NodeStatus) {
 	}
 }
 
-// addSilent adds a process that tells nothing: a node that did before stays a node, what is not known to be one is an error. Where a
-// trainer has told what is wrong with it, once is enough; where trainers are served by it, it is not down.
+// addSilent adds a process that tells nothing: a node that did before stays a node, what is not known to be one is an
+// error. Where a trainer has told what is wrong with it, once is enough; where trainers are served by it, it is not
+// down.
 func (p *Overview) addSilent(t ProcessState) {
 	i := slices.IndexFunc(p.Nodes, func(n *pb.NodeStatus) bool { return n.Addr == t.Addr })
 	switch {
@@ -99,7 +100,8 @@ func (p *Overview) addSilent(t ProcessState) {
 	}
 }
 
-// isSameJob reports whether two processes tell of one job: names are chosen by people, and a training and its evaluation may have one.
+// isSameJob reports whether two processes tell of one job: names are chosen by people, and a training and its
+// evaluation may have one.
 func isSameJob(a, b *pb.JobStatus) bool { return a.Job == b.Job && a.Plan == b.Plan }
 
 // Title names a job to people: with a part of its plan where another one has the same name.
@@ -150,8 +152,8 @@ func (p *Overview) judgeJobs(all []ProcessState) {
 	}
 }
 
-// factsOf are those of one job: of the hosts and GPUs of agents that tell of it, and of the nodes that tell of it or that those agents
-// have. ok is false where no such node says how it is itself; the job's own agent has said all then.
+// factsOf are those of one job: of the hosts and GPUs of agents that tell of it, and of the nodes that tell of it or
+// that those agents have. ok is false where no such node says how it is itself; the job's own agent has said all then.
 func (p *Overview) factsOf(job *pb.JobStatus, all []ProcessState) (nodes verdict.Nodes, f verdict.Facts, ok bool) {
 	its := map[string]bool{}
 	var gpus []*pb.GpuStatus

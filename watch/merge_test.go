@@ -23,7 +23,8 @@ func of(job string, host, gpu float64, s *pb.WatchResponse) *pb.WatchResponse {
 	return s
 }
 
-// Each job is judged by its own nodes and hosts: another's nodes that are busy or down, and another's host, are none of its causes.
+// Each job is judged by its own nodes and hosts: another's nodes that are busy or down, and another's host, are none of
+// its causes.
 func TestMergeJudgesEachJobByItsOwn(t *testing.T) {
 	p := watch.Merge([]watch.ProcessState{
 		{Addr: "a:1", State: of("rests", 0.1, -1, state("node", 1, 1, node("", "ready", 0.5)))},
@@ -58,7 +59,8 @@ func pair(kind string, plans ...string) *pb.WatchResponse {
 	return s.NewWatcher(start).Next(start)
 }
 
-// A job keeps its name whatever else has that name, and processes that hear different plans of one name do not mix them up.
+// A job keeps its name whatever else has that name, and processes that hear different plans of one name do not mix them
+// up.
 func TestNamesDoNotDependOnNeighbours(t *testing.T) {
 	const training, evaluation = "ffff-training", "aaaa-evaluation"
 	for _, j := range pair("node", evaluation, training).Jobs {

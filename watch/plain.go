@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Plain is an error for people: gRPC's words around it are left out, and the address that could not be reached, which stands beside it.
+// Plain is an error for people: gRPC's words around it are left out, and the address that could not be reached, which
+// stands beside it.
 func Plain(text string) string {
 	for _, before := range []string{"desc = ", "transport: ", "Error while dialing: ", ": connect: "} {
 		if i := strings.LastIndex(text, before); i >= 0 {

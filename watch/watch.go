@@ -1,6 +1,7 @@
-// Package watch answers Watch: what a process knows of jobs, nodes and GPUs, again and again, for `feedwater top`, the page and
-// /metrics. It gathers what others keep (pulse, machine, the process's own nodes) and lets verdict judge it. It keeps nothing between
-// two answers but the counters that rates are made of, and starts no goroutine: each watcher is served by its caller's.
+// Package watch answers Watch: what a process knows of jobs, nodes and GPUs, again and again, for `feedwater top`, the
+// page and /metrics. It gathers what others keep (pulse, machine, the process's own nodes) and lets verdict judge it.
+// It keeps nothing between two answers but the counters that rates are made of, and starts no goroutine: each watcher
+// is served by its caller's.
 package watch
 
 import (
@@ -27,7 +28,8 @@ type Options struct {
 	Cores float64
 	// Registry of what trainers tell.
 	Registry *pulse.Registry
-	// Nodes begins to watch the nodes that this process knows: what it returns tells how they are, with rates since it was called last.
+	// Nodes begins to watch the nodes that this process knows: what it returns tells how they are, with rates since it
+	// was called last.
 	Nodes func(time.Time) func(time.Time) []*pb.NodeStatus
 	// Attempts, if set, are a rank's latest wants, by job's name and rank.
 	Attempts func(now time.Time) map[Rank][]*pb.Attempt

@@ -58,7 +58,8 @@ func TestNextJudges(t *testing.T) {
 	}
 }
 
-// A node knows its load and all ranks, agents know whether nodes answer and what became of wants: together they know more.
+// A node knows its load and all ranks, agents know whether nodes answer and what became of wants: together they know
+// more.
 func TestMerge(t *testing.T) {
 	agent := state("agent", 1, 2, node("a:1", "ready", -1), node("b:1", "silent", -1))
 	agent.Jobs[0].Ranks[0].Attempts = []*pb.Attempt{{Batch: 7, State: "done"}}

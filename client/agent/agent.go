@@ -1,9 +1,10 @@
-// Package agent is the process beside a trainer rank: it takes wants from the Python package over a socket pair and puts batches
-// into the trainer's shared memory. docs/agent.md has the protocol and says who owns what. It makes no pixels and keeps no
-// position: what is wanted goes to a client.Fleet, what comes back goes to the slot that the want lent.
+// Package agent is the process beside a trainer rank: it takes wants from the Python package over a socket pair and
+// puts batches into the trainer's shared memory. docs/agent.md has the protocol and says who owns what. It makes no
+// pixels and keeps no position: what is wanted goes to a client.Fleet, what comes back goes to the slot that the want
+// lent.
 //
-// Goroutines: one that reads the control socket, one that waits for the trainer's end, and for each Loader one that reads its
-// socket, one that writes it, and one for each call in progress.
+// Goroutines: one that reads the control socket, one that waits for the trainer's end, and for each Loader one that
+// reads its socket, one that writes it, and one for each call in progress.
 package agent
 
 import (
@@ -34,8 +35,8 @@ type Options struct {
 	Control *os.File
 	// Trainer is a pidfd of the trainer; nil: the control socket alone tells its end.
 	Trainer *os.File
-	// TrainerPID is the trainer's process id. Sockets may close although the trainer lives on and still looks at batches, so this tells
-	// whether the slots' memory may be taken away. 0: only Trainer tells.
+	// TrainerPID is the trainer's process id. Sockets may close although the trainer lives on and still looks at
+	// batches, so this tells whether the slots' memory may be taken away. 0: only Trainer tells.
 	TrainerPID int
 	// Connect makes the fleet that serves a Loader. It does no more than client.New: nothing is opened yet.
 	Connect func(context.Context, Plan) (*client.Fleet, error)
@@ -64,14 +65,16 @@ type Plan struct {
 	// TLS, if set, are the files of encrypted connections; TokenFile, if set, holds what is shown to nodes.
 	TLS       *node.TLSFiles
 	TokenFile string
-	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by fingerprint.
+	// Local is the folder of this machine that holds the data, if there are nodes and it is here too: to match by
+	// fingerprint.
 	Local string
 	Job   string
 	// Numerics and Fingerprint to pin, of a job that goes on; empty: what client.Options says.
 	Numerics, Fingerprint string
 	// Revisions to pin, likewise; nil: those of most nodes.
 	Revisions *pb.Revisions
-	// Workers of this process's own pipeline; 0: one per core that is the rank's, or with nodes no pipeline. With nodes it needs Local.
+	// Workers of this process's own pipeline; 0: one per core that is the rank's, or with nodes no pipeline. With nodes
+	// it needs Local.
 	Workers int
 	// StartTimeout and Timeout bound the waits for the first and for further batches; negative: for ever.
 	StartTimeout, Timeout time.Duration
@@ -119,8 +122,8 @@ func (a *Agent) sendWarnings(l *loader) {
 	})
 }
 
-// Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has ended. If the
-// trainer is gone the slots' memory is given back then.
+// Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has
+// ended. If the trainer is gone the slots' memory is given back then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -190,8 +193,8 @@ func (a *Agent) serveLoader(ctx context.Context, conn *net.UnixConn) {
 	})
 }
 
-// trainerGone reports whether the trainer has ended or is on its way out. A process that dies closes its handles one after the other,
-// so a Loader's socket may end before the pidfd says anything.
+// trainerGone reports whether the trainer has ended or is on its way out. A process that dies closes its handles one
+// after the other, so a Loader's socket may end before the pidfd says anything.
 func (a *Agent) trainerGone() bool {
 	return a.orphaned.Load() || process.IsExiting(a.options.TrainerPID)
 }

@@ -436,7 +436,8 @@ func TestBatchArrivesInItsSlot(t *testing.T) {
 	}
 }
 
-// The last hop gives the same whether the node hands images over or writes them behind each other, and in every type and layout.
+// The last hop gives the same whether the node hands images over or writes them behind each other, and in every type
+// and layout.
 func TestLastHop(t *testing.T) {
 	table := func(size int, put func(b []byte, c, v int)) string {
 		b := make([]byte, 3*256*size)
@@ -540,7 +541,8 @@ func TestBrokenSample(t *testing.T) {
 	}
 }
 
-// However many samples of a batch are broken, its answer is one packet: first the words about most of them go, then the batch.
+// However many samples of a batch are broken, its answer is one packet: first the words about most of them go, then the
+// batch.
 func TestManyBrokenSamples(t *testing.T) {
 	for _, c := range []struct{ broken, named int }{{1, 1}, {100, 100}, {1000, maxNamedErrors}, {1500, maxNamedErrors}, {3000, 0}} {
 		t.Run(fmt.Sprint(c.broken), func(t *testing.T) {
@@ -682,8 +684,8 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// When the control socket closes, whatever is out, the agent ends, and leaves no goroutine and no mapping behind. The trainer lives on
-// and may look at its batches.
+// When the control socket closes, whatever is out, the agent ends, and leaves no goroutine and no mapping behind. The
+// trainer lives on and may look at its batches.
 func TestTrainerWantsNoAgent(t *testing.T) {
 	for range 20 {
 		c := start(t, &fakeNode{gate: make(chan struct{})})

@@ -15,9 +15,9 @@ import (
 
 // delivery is a want's room: the slot in its final form, and where the batch arrives in it.
 //
-// A batch that is not converted arrives at the slot's start. One that is arrives at the slot's end, and images are converted from there
-// towards the start: the results are at least as big as the sources, so a result never covers a source that is still needed, but
-// its own at most.
+// A batch that is not converted arrives at the slot's start. One that is arrives at the slot's end, and images are
+// converted from there towards the start: the results are at least as big as the sources, so a result never covers a
+// source that is still needed, but its own at most.
 type delivery struct {
 	want  want
 	slots *slots
@@ -124,8 +124,8 @@ func (b *delivery) placeBatch(r client.Result) ([]byte, error) {
 	return extraJSON(r, ragged), b.eraseBoxes(ragged)
 }
 
-// placePictures places all images: from the first on where they are converted, from the slot's end towards its start, and else from
-// the last on, since they move towards the end.
+// placePictures places all images: from the first on where they are converted, from the slot's end towards its start,
+// and else from the last on, since they move towards the end.
 func (b *delivery) placePictures(arrived map[string]*arrival, beside bool) (raggedJSONs, error) {
 	all := raggedJSONs{}
 	n := len(b.slots.pictures)
@@ -155,7 +155,8 @@ type arrival struct {
 	data []byte
 }
 
-// checkArrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its bytes.
+// checkArrays checks that the batch is what was wanted: the fields of the slot, for that many samples, within its
+// bytes.
 func (b *delivery) checkArrays(r client.Result) (map[string]*arrival, error) {
 	all := map[string]*arrival{}
 	for _, f := range r.Header.Fields {
@@ -242,7 +243,8 @@ func (b *delivery) placeRagged(p *lasthop.Picture, f *arrival, dst []byte) (*rag
 	return j, nil
 }
 
-// named is how many broken samples of a batch are told with all that is known of them, if they are too many for a packet.
+// named is how many broken samples of a batch are told with all that is known of them, if they are too many for a
+// packet.
 const maxNamedErrors = 16
 
 // extraJSON is what goes with a done packet, nil if there is nothing to say.

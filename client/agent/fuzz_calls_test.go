@@ -76,7 +76,8 @@ func (c *trainer) ask(method string, params any, files ...*os.File) {
 	}
 }
 
-// FuzzCalls: whatever a trainer says of slots, and whatever it wants then, each want has one answer at most, and what lies behind the slots stays.
+// FuzzCalls: whatever a trainer says of slots, and whatever it wants then, each want has one answer at most, and what
+// lies behind the slots stays.
 func FuzzCalls(f *testing.F) {
 	for kind := range uint8(3) {
 		f.Add(kind, `{"count": 4, "stride": 4096, "batch": 5, "last_hop": null}`, wantPacket(want{id: 1, count: 5, slot: 3}, want{id: 2, count: 1, slot: 0})[1:])

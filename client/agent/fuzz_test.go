@@ -12,7 +12,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// batchesOf are kinds of batches: pictures of one size, pictures that differ in size, views with rectangles to erase and masks.
+// batchesOf are kinds of batches: pictures of one size, pictures that differ in size, views with rectangles to erase
+// and masks.
 var batchesOf = [][]*pb.Field{
 	{{Name: "image", Dtype: "uint8", Shape: []uint64{testSide, testSide, 3}}, {Name: "label", Dtype: "int64"}, {Name: "index", Dtype: "int64"}},
 	{{Name: "image", Dtype: "uint8", Shape: []uint64{0, 0, 3}}, {Name: "erase", Dtype: "int64", Shape: []uint64{1, 6}}, {Name: "index", Dtype: "int64"}},

@@ -8,10 +8,12 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
-// socketRevision is that of the packets of docs/agent.md. It is raised with any change that the other side has to know of.
+// socketRevision is that of the packets of docs/agent.md. It is raised with any change that the other side has to know
+// of.
 const socketRevision = 2
 
-// greeting is the first packet of a Loader's socket, both ways: what the agent and the Python package must have in common.
+// greeting is the first packet of a Loader's socket, both ways: what the agent and the Python package must have in
+// common.
 type greeting struct {
 	Version string `json:"version"`
 	Socket  int    `json:"socket"`
@@ -56,8 +58,9 @@ func (g greeting) mismatchWith(theirs *greeting) error {
 		"releases: install both from one wheel, or unset FEEDWATER_BINARY", g.Build, theirs.Version)}
 }
 
-// CheckPackage returns an error, in one sentence, if a program of a version and build is of another release than the Python package that says of itself
-// what a greeting says: for packages that start the program as something other than their agent.
+// CheckPackage returns an error, in one sentence, if a program of a version and build is of another release than the
+// Python package that says of itself what a greeting says: for packages that start the program as something other than
+// their agent.
 func CheckPackage(theirs, version, build string) error {
 	g, err := parseGreeting([]byte(theirs))
 	if err != nil {

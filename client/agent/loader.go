@@ -105,7 +105,8 @@ func (l *loader) cancelWant(id uint64) {
 	}
 }
 
-// finishWant answers a want. Where images have to be converted or moved that is left to a goroutine: the fleet's must not block.
+// finishWant answers a want. Where images have to be converted or moved that is left to a goroutine: the fleet's must
+// not block.
 func (l *loader) finishWant(b *delivery, r client.Result) {
 	if r.Err == nil && b.hasPixelWork(r) {
 		l.conversions.Go(func() { l.deliverBatch(b, r) })
@@ -144,7 +145,8 @@ func (l *loader) sendNotice(level, message string) {
 	l.outbox.queuePacket(noticePacket(level, message))
 }
 
-// outbox is the packets on their way to the trainer. It never blocks its callers: there are no more answers than wants and calls.
+// outbox is the packets on their way to the trainer. It never blocks its callers: there are no more answers than wants
+// and calls.
 type outbox struct {
 	conn *net.UnixConn
 
@@ -216,7 +218,8 @@ func (l *loader) handlePulse(p *pb.Pulse) {
 	}
 }
 
-// handleGreeting answers the greeting of the other side, whose calls are refused from then on if it is of another release.
+// handleGreeting answers the greeting of the other side, whose calls are refused from then on if it is of another
+// release.
 func (l *loader) handleGreeting(b []byte) error {
 	theirs, err := parseGreeting(b)
 	if err != nil {

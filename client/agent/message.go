@@ -76,7 +76,8 @@ func parseWants(b []byte) ([]want, error) {
 // policies are those that wants name, by number. Of the reader's goroutine.
 type policies map[uint64][]byte
 
-// maxPolicies bounds how many numbers lie between the oldest policy kept and the newest: far more than wants are ahead of each other.
+// maxPolicies bounds how many numbers lie between the oldest policy kept and the newest: far more than wants are ahead
+// of each other.
 const maxPolicies = 1024
 
 // storePolicy keeps the policy of a policy packet, without its kind, and forgets old ones.

@@ -35,7 +35,8 @@ type rankMetric struct {
 	value func(*pb.RankStatus) *float64
 }
 
-// Metrics collects how the agent's Loaders fare, for Prometheus; docs/metrics.md describes each. Rates need no second reading.
+// Metrics collects how the agent's Loaders fare, for Prometheus; docs/metrics.md describes each. Rates need no second
+// reading.
 func (a *Agent) Metrics() prometheus.Collector {
 	name := func(s string) string { return prometheus.BuildFQName("feedwater", "agent", s) }
 	return &metrics{

@@ -15,7 +15,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// Views of any sizes and last hops come to their places whole, in batches of any count, and so does what is beside them.
+// Views of any sizes and last hops come to their places whole, in batches of any count, and so does what is beside
+// them.
 func TestViewsSettle(t *testing.T) {
 	table := make([]byte, 3*256*4)
 	for i := range 3 * 256 {

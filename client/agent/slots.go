@@ -21,7 +21,8 @@ type layout struct {
 	bytes   int
 }
 
-// newLayout lays fields out for that many samples. Those of differing sizes come last, and have all that is left of the slot.
+// newLayout lays fields out for that many samples. Those of differing sizes come last, and have all that is left of the
+// slot.
 func newLayout(fields []batch.Field, samples int) layout {
 	placed, bytes := batch.Place(fields, samples)
 	slices.SortStableFunc(placed, func(a, b batch.Field) int { return cmp.Compare(a.Offset, b.Offset) })
@@ -31,7 +32,8 @@ func newLayout(fields []batch.Field, samples int) layout {
 // offsetOf of the named field, -1 if there is none.
 func (l *layout) offsetOf(name string) int { return batch.OffsetOf(l.fields, name) }
 
-// slots is the trainer's memory, cut into equal slots. It is unmapped when the Loader has let go of it and no want holds a slot of it.
+// slots is the trainer's memory, cut into equal slots. It is unmapped when the Loader has let go of it and no want
+// holds a slot of it.
 type slots struct {
 	layout
 	count, stride int
@@ -73,7 +75,8 @@ func mapSlots(file *os.File, count, stride, samples int, fields []*pb.Field, hop
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of slots: %w", size, err)
 	}
-	// Where the host allows huge pages for shared memory on request, they make the first batches cheaper; elsewhere this does nothing.
+	// Where the host allows huge pages for shared memory on request, they make the first batches cheaper; elsewhere
+	// this does nothing.
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
 	return &slots{layout: l, count: count, stride: stride, memory: memory, users: 1, pictures: pictures, arriving: lasthop.FinalFields(fields, nil)}, nil
 }
@@ -100,8 +103,8 @@ func (s *slots) endUse() {
 	}
 }
 
-// discardMemory gives the memory back to the system at once, whoever else maps it: forked children of a dead trainer would keep it else.
-// What is read there afterwards is zeros.
+// discardMemory gives the memory back to the system at once, whoever else maps it: forked children of a dead trainer
+// would keep it else. What is read there afterwards is zeros.
 func (s *slots) discardMemory() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

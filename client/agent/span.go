@@ -11,7 +11,8 @@ import (
 	"github.com/feedwater-io/feedwater/span"
 )
 
-// spans are those of a Loader's batches that the loop has not taken. They belong to the goroutine that reads its socket.
+// spans are those of a Loader's batches that the loop has not taken. They belong to the goroutine that reads its
+// socket.
 type spans struct {
 	rank   int
 	parent trace.SpanContext
@@ -22,7 +23,8 @@ type spans struct {
 // mostSpans is more than a Loader has slots: of what is older the loop has nothing.
 const mostSpans = 128
 
-// setParent takes what a span packet tells, without its kind: whose batches those wanted from now on are, and what their spans are below.
+// setParent takes what a span packet tells, without its kind: whose batches those wanted from now on are, and what
+// their spans are below.
 func (s *spans) setParent(b []byte) error {
 	if len(b) < 4 {
 		return fmt.Errorf("a span packet of %d bytes", len(b))

@@ -2,8 +2,8 @@ package agent
 
 import "sync"
 
-// spareBuffers is memory of the agent's own in which a batch arrives from a second node while the first may still write the slot. There is
-// enough for two at a time; it is kept for the next ones.
+// spareBuffers is memory of the agent's own in which a batch arrives from a second node while the first may still write
+// the slot. There is enough for two at a time; it is kept for the next ones.
 type spareBuffers struct {
 	mu   sync.Mutex
 	lent int

@@ -12,7 +12,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// A batch that arrived from a second node beside its slot ends as one that arrived in the slot, whatever the first node left there.
+// A batch that arrived from a second node beside its slot ends as one that arrived in the slot, whatever the first node
+// left there.
 func TestBatchThatLandedBesideItsSlot(t *testing.T) {
 	const count = 4
 	values := make([]byte, 3*256*4)

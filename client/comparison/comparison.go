@@ -1,7 +1,8 @@
-// Package comparison compares the same batches of several nodes, bit for bit: the gate before a rollout. It says where they differ. It
-// judges no pixels by itself; the first node is what the others are held against.
+// Package comparison compares the same batches of several nodes, bit for bit: the gate before a rollout. It says where
+// they differ. It judges no pixels by itself; the first node is what the others are held against.
 //
-// Goroutines: Run has some that each want a batch from all nodes and compare, and the fleet of each node; it waits for all.
+// Goroutines: Run has some that each want a batch from all nodes and compare, and the fleet of each node; it waits for
+// all.
 package comparison
 
 import (
@@ -53,7 +54,8 @@ type Result struct {
 	Differing int `json:"differing_batches"`
 	// Answers are what already differs in the nodes' answers to the plan: data, numerics, what the plan means.
 	Answers []string `json:"answers,omitempty"`
-	// Codecs are revisions in which the nodes' codecs differ: a job goes from node to node but for files of these formats.
+	// Codecs are revisions in which the nodes' codecs differ: a job goes from node to node but for files of these
+	// formats.
 	Codecs []string `json:"codecs,omitempty"`
 	// First is the first difference within batches; nil: there is none.
 	First *Difference `json:"first,omitempty"`

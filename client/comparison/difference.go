@@ -24,8 +24,8 @@ type Difference struct {
 	Sample int           `json:"sample"`
 	Index  uint64        `json:"index"`
 	Key    filename.Name `json:"key"`
-	// Field that differs, in Bytes of its Of bytes, the first of them at Offset: Ours on the first node, Theirs there. Empty: What says
-	// it all.
+	// Field that differs, in Bytes of its Of bytes, the first of them at Offset: Ours on the first node, Theirs there.
+	// Empty: What says it all.
 	Field  string `json:"field,omitempty"`
 	Offset int    `json:"offset"`
 	Bytes  int    `json:"bytes"`

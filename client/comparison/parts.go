@@ -12,8 +12,8 @@ type Part struct {
 	Batches int
 }
 
-// PlanParts divides batches among data, each a root or root/path of the nodes. Each has one at least, or nothing would be known of it.
-// The plans go through decoding, resizing, warps and colours.
+// PlanParts divides batches among data, each a root or root/path of the nodes. Each has one at least, or nothing would
+// be known of it. The plans go through decoding, resizing, warps and colours.
 func PlanParts(data []string, batches int) []Part {
 	parts := make([]Part, len(data))
 	for i, d := range data {

@@ -23,8 +23,9 @@ const (
 	askTimes  = 6                // of one that hangs up
 )
 
-// AskRoots asks all nodes what they serve, so that nothing is waited for where one cannot be reached, and returns the roots that the
-// first one names; none where it does not say. An answer may take as long as within, ten seconds at most.
+// AskRoots asks all nodes what they serve, so that nothing is waited for where one cannot be reached, and returns the
+// roots that the first one names; none where it does not say. An answer may take as long as within, ten seconds at
+// most.
 func AskRoots(ctx context.Context, nodes []string, within time.Duration, dialing node.DialOptions) ([]string, error) {
 	within = min(within, askWithin)
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -38,8 +39,8 @@ func AskRoots(ctx context.Context, nodes []string, within time.Duration, dialing
 	return roots[0], errors.Join(errs...)
 }
 
-// askNode asks a node what it serves: its answer to a plan that names no data. A node need not say so, but has to answer. Where it
-// hangs up, what it says of why may get lost on the way: it is asked again.
+// askNode asks a node what it serves: its answer to a plan that names no data. A node need not say so, but has to
+// answer. Where it hangs up, what it says of why may get lost on the way: it is asked again.
 func askNode(ctx context.Context, addr string, within time.Duration, dialing node.DialOptions) ([]string, error) {
 	var err error
 	for range askTimes {

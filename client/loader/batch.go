@@ -13,7 +13,8 @@ import (
 // Batch is one delivered batch. It owns its memory until Release; views into it must not be used afterwards.
 type Batch struct {
 	Epoch uint32
-	// Position of the first of Count consecutive positions of the epoch's order. The first Valid of them count; see order.Epoch.
+	// Position of the first of Count consecutive positions of the epoch's order. The first Valid of them count; see
+	// order.Epoch.
 	Position     uint64
 	Count, Valid int
 	// Fields describe the arrays.
@@ -36,7 +37,8 @@ func newBatch(p *pending, r client.Result, s *slots) *Batch {
 	}
 }
 
-// Release gives the memory back, exactly once. Under the race detector a second Release panics and released memory is overwritten.
+// Release gives the memory back, exactly once. Under the race detector a second Release panics and released memory is
+// overwritten.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
 		if Checked {
@@ -93,7 +95,8 @@ func (b *Batch) Images() []byte { return b.Bytes("image") }
 // Image is the picture of sample i, height × width × 3 bytes, and its size; nil if the plan asks for no images.
 func (b *Batch) Image(i int) (pix []byte, height, width int) { return b.Picture("image", i) }
 
-// Picture is that of sample i in a field of pictures: "image", or "image.0" and so on for a plan with views, "mask"; nil if there is no such field.
+// Picture is that of sample i in a field of pictures: "image", or "image.0" and so on for a plan with views, "mask";
+// nil if there is no such field.
 func (b *Batch) Picture(field string, i int) (pix []byte, height, width int) {
 	f := b.field(field)
 	if f == nil || len(f.Shape) < 3 || f.Dtype != "uint8" {
@@ -108,8 +111,8 @@ func (b *Batch) Picture(field string, i int) (pix []byte, height, width int) {
 	return all[i*size : (i+1)*size], int(f.Shape[1]), int(f.Shape[2])
 }
 
-// slots is memory for batches that goes round. The zero value is empty; it grows when nothing is free, so a batch that is kept
-// never blocks the others.
+// slots is memory for batches that goes round. The zero value is empty; it grows when nothing is free, so a batch that
+// is kept never blocks the others.
 type slots struct {
 	lent atomic.Int64 // batches that were delivered and not released
 

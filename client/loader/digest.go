@@ -8,8 +8,9 @@ import (
 	"hash"
 )
 
-// Digest hashes a stream of batches: SHA-256 over index (u64, little-endian), label (i64, little-endian) and pixels of each valid
-// sample in order, those of one view after those of the other. It does not depend on where batches are cut, so it is the same for every batch size and every set of nodes.
+// Digest hashes a stream of batches: SHA-256 over index (u64, little-endian), label (i64, little-endian) and pixels of
+// each valid sample in order, those of one view after those of the other. It does not depend on where batches are cut,
+// so it is the same for every batch size and every set of nodes.
 type Digest struct {
 	hash    hash.Hash
 	samples uint64

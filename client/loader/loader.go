@@ -1,4 +1,5 @@
-// Package loader delivers one rank's epochs in order, from a fleet of nodes, and keeps the cursor by which a run goes on elsewhere.
+// Package loader delivers one rank's epochs in order, from a fleet of nodes, and keeps the cursor by which a run goes
+// on elsewhere.
 package loader
 
 import (
@@ -30,17 +31,18 @@ type Options struct {
 	Steps uint64
 	// Epochs is how many there will be; 0: no end. Batches of the next epoch are wanted before this one ends.
 	Epochs uint32
-	// Window is how many batches are wanted or ready at once; 0: what the loop's pace and the nodes ask for; see Fleet.Window.
+	// Window is how many batches are wanted or ready at once; 0: what the loop's pace and the nodes ask for; see
+	// Fleet.Window.
 	Window int
 	// WindowBytes bounds the memory of batches that are wanted or ready where Window is 0. 0: 1 GiB.
 	WindowBytes int
-	// Idle, if set, tells how long the accelerator stood still for data in the turn of the loop that ends, when the next batch is
-	// about to be returned. Nil, or a negative time: unknown, and the wait counts instead.
+	// Idle, if set, tells how long the accelerator stood still for data in the turn of the loop that ends, when the
+	// next batch is about to be returned. Nil, or a negative time: unknown, and the wait counts instead.
 	Idle func() time.Duration
 }
 
-// Loader delivers the batches of one rank in order. It is used by one goroutine at a time. All its memory is slots that go round:
-// a batch holds one from the moment it is wanted until its Release.
+// Loader delivers the batches of one rank in order. It is used by one goroutine at a time. All its memory is slots that
+// go round: a batch holds one from the moment it is wanted until its Release.
 type Loader struct {
 	options Options
 	fleet   *client.Fleet
@@ -131,8 +133,9 @@ func (l *Loader) Steps() uint64 {
 	return l.epoch.StepCount()
 }
 
-// Batches delivers the rest of the current epoch, or the next epoch if none of it is left. Every batch has to be released. After
-// an error, or when the loop was left early, the next call goes on behind the last batch that was delivered.
+// Batches delivers the rest of the current epoch, or the next epoch if none of it is left. Every batch has to be
+// released. After an error, or when the loop was left early, the next call goes on behind the last batch that was
+// delivered.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		l.steps.rest()
@@ -236,8 +239,8 @@ func (l *Loader) want(share order.Share) {
 	l.fleet.Want(&p.want)
 }
 
-// settle gives back the memory that the batch did not arrive in. Where it grew the smaller memory is forgotten, so that there is no more
-// with each turn.
+// settle gives back the memory that the batch did not arrive in. Where it grew the smaller memory is forgotten, so that
+// there is no more with each turn.
 func (p *pending) settle(data []byte, s *slots) {
 	switch {
 	case p.spare == nil:
@@ -264,8 +267,8 @@ func (l *Loader) reset() {
 	l.pending = nil
 }
 
-// Close gives up what is pending and returns when nothing of the Loader runs any more. Batches that were delivered stay valid
-// until their Release.
+// Close gives up what is pending and returns when nothing of the Loader runs any more. Batches that were delivered stay
+// valid until their Release.
 func (l *Loader) Close() {
 	if l.fleet != nil {
 		l.fleet.Close()

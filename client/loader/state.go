@@ -9,8 +9,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// State is all that a run needs to go on elsewhere: with other nodes, another number of ranks or another batch size. It is the
-// same on every rank, and batches that were prefetched do not count.
+// State is all that a run needs to go on elsewhere: with other nodes, another number of ranks or another batch size. It
+// is the same on every rank, and batches that were prefetched do not count.
 type State struct {
 	Version     int    `json:"version"`
 	OrderHash   string `json:"order_hash"`
@@ -46,8 +46,9 @@ func (l *Loader) State() State {
 	}
 }
 
-// Restore goes to a place that State told, in this run or another. Another order, other pixels or revisions than the plan's are a *StateError,
-// here or, before Open, in Open. A state of version 1, which told no revisions, is taken if its numerics are those of a build that is known.
+// Restore goes to a place that State told, in this run or another. Another order, other pixels or revisions than the
+// plan's are a *StateError, here or, before Open, in Open. A state of version 1, which told no revisions, is taken if
+// its numerics are those of a build that is known.
 func (l *Loader) Restore(s State) error {
 	s, err := s.current()
 	if err != nil {

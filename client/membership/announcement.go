@@ -22,13 +22,13 @@ const (
 	announcementMark = "# Announced by its node, which renews this file"
 )
 
-// Announcement is a file with the address of one node, in a folder that trainers know as file:FOLDER. Its methods call the file system, which
-// may take its time; they are not to be called at once.
+// Announcement is a file with the address of one node, in a folder that trainers know as file:FOLDER. Its methods call
+// the file system, which may take its time; they are not to be called at once.
 type Announcement struct{ path, text string }
 
-// Announce writes FOLDER/HOST.PID.RANDOM, of this host and process, whole or not at all: processes of two containers may have one host and one number.
-// Files that earlier processes left behind which announced the same address are removed. The folder has to be there. Whoever announces a node calls
-// Renew each RenewEvery, and Remove when it goes.
+// Announce writes FOLDER/HOST.PID.RANDOM, of this host and process, whole or not at all: processes of two containers
+// may have one host and one number. Files that earlier processes left behind which announced the same address are
+// removed. The folder has to be there. Whoever announces a node calls Renew each RenewEvery, and Remove when it goes.
 func Announce(folder, addr string) (*Announcement, error) {
 	if err := CheckAddress(addr); err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func Announce(folder, addr string) (*Announcement, error) {
 	return a, nil
 }
 
-// removeEarlier removes what else announces the same address: the port is this node's now. A node elsewhere that has the same address, as in another
-// network, writes its file again when it renews it.
+// removeEarlier removes what else announces the same address: the port is this node's now. A node elsewhere that has
+// the same address, as in another network, writes its file again when it renews it.
 func (a *Announcement) removeEarlier() {
 	entries, err := os.ReadDir(filepath.Dir(a.path))
 	if err != nil {
@@ -70,7 +70,8 @@ func (a *Announcement) removeEarlier() {
 // Path is the file's.
 func (a *Announcement) Path() string { return a.path }
 
-// write puts the file in place at once: nobody reads half of it. The name of what is being written does not count as a node's.
+// write puts the file in place at once: nobody reads half of it. The name of what is being written does not count as a
+// node's.
 func (a *Announcement) write() error {
 	place := filepath.Join(filepath.Dir(a.path), "."+filepath.Base(a.path)+".tmp")
 	err := os.WriteFile(place, []byte(a.text), 0o644)
@@ -83,8 +84,8 @@ func (a *Announcement) write() error {
 	return err
 }
 
-// Renew says that the node is still there, by the time of the file, which is that of the file server where it has one. A file that somebody has
-// removed is written again.
+// Renew says that the node is still there, by the time of the file, which is that of the file server where it has one.
+// A file that somebody has removed is written again.
 func (a *Announcement) Renew() error {
 	now := unix.Timespec{Nsec: unix.UTIME_NOW}
 	err := unix.UtimesNanoAt(unix.AT_FDCWD, a.path, []unix.Timespec{now, now}, 0)
@@ -114,8 +115,9 @@ type listing struct {
 	renewed   time.Time // of what is announced
 }
 
-// dropStale leaves out what was announced, and renewed long before another was: the times of one folder are compared with each other, for the clock
-// of whoever reads may be another. Where all are old all stay. Each that is left out is an error.
+// dropStale leaves out what was announced, and renewed long before another was: the times of one folder are compared
+// with each other, for the clock of whoever reads may be another. Where all are old all stay. Each that is left out is
+// an error.
 func dropStale(all []listing) []listing {
 	var last time.Time
 	for _, l := range all {

@@ -80,7 +80,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// A folder that is not there or takes no files, and what is no address, are told before anybody relies on the file; nothing is left behind.
+// A folder that is not there or takes no files, and what is no address, are told before anybody relies on the file;
+// nothing is left behind.
 func TestAnnounceRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "")
@@ -97,8 +98,8 @@ func TestAnnounceRefuses(t *testing.T) {
 	}
 }
 
-// What a host that died has announced is left out where others are younger. Files that people write stay, however old, and so does all that is
-// announced where nothing is young.
+// What a host that died has announced is left out where others are younger. Files that people write stay, however old,
+// and so does all that is announced where nothing is young.
 func TestStaleAnnouncements(t *testing.T) {
 	dir := t.TempDir()
 	f := &file{"file:" + dir, dir}

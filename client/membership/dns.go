@@ -77,7 +77,8 @@ func (d *dns) lookUp(ctx context.Context) Answer {
 	return a
 }
 
-// srvTargets are the targets of SRV records, of all priorities. They stay names: those of pods outlive their addresses, and stand in certificates.
+// srvTargets are the targets of SRV records, of all priorities. They stay names: those of pods outlive their addresses,
+// and stand in certificates.
 func (d *dns) srvTargets(ctx context.Context) ([]string, error) {
 	_, found, err := d.resolver.LookupSRV(ctx, "", "", d.name)
 	nodes := make([]string, len(found))

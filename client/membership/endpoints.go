@@ -50,7 +50,8 @@ func readSlices(from io.Reader) (s endpointSlices, version string, err error) {
 	return s, l.Metadata.ResourceVersion, nil
 }
 
-// followEvents applies events until they end, and returns the version to go on from. changed is called after each change.
+// followEvents applies events until they end, and returns the version to go on from. changed is called after each
+// change.
 func (s endpointSlices) followEvents(from io.Reader, version string, changed func()) (string, error) {
 	for events := json.NewDecoder(from); ; {
 		var e watchEvent
@@ -85,8 +86,8 @@ func (s endpointSlices) applyEvent(e *watchEvent) error {
 	return nil
 }
 
-// acceptsStreams reports whether an endpoint takes new streams. Not known counts as ready. One that terminates, serving or not, says to those who
-// have a stream that it drains, and takes no more; some Services call it ready all the while.
+// acceptsStreams reports whether an endpoint takes new streams. Not known counts as ready. One that terminates, serving
+// or not, says to those who have a stream that it drains, and takes no more; some Services call it ready all the while.
 func (e *endpoint) acceptsStreams() bool {
 	ready, terminating := e.Conditions.Ready, e.Conditions.Terminating
 	return (ready == nil || *ready) && (terminating == nil || !*terminating)

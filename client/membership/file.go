@@ -62,7 +62,8 @@ func (f *file) readAddresses() Answer {
 	return a
 }
 
-// listFiles are the file itself, or those of the folder. Names that begin with a dot or end with ~ or .tmp are being written, or none of ours.
+// listFiles are the file itself, or those of the folder. Names that begin with a dot or end with ~ or .tmp are being
+// written, or none of ours.
 func (f *file) listFiles() ([]string, error) {
 	info, err := os.Stat(f.path)
 	if err != nil {

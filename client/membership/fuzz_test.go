@@ -22,7 +22,8 @@ func told(t *testing.T, a Answer) {
 	}}).notifyChange(a)
 }
 
-// FuzzEndpointSlices: whatever an API server lists, and whatever events it sends then, gives addresses of nodes or an error.
+// FuzzEndpointSlices: whatever an API server lists, and whatever events it sends then, gives addresses of nodes or an
+// error.
 func FuzzEndpointSlices(f *testing.F) {
 	list := listOf("7", sliceOf("a", "1", pod("10.0.0.1", "R"), pod("10.0.0.2", "Rt"), pod("fd00::1", "r")))
 	event := `{"type": "ADDED", "object": ` + sliceOf("b", "8", pod("10.0.0.3", "")) + `}` + "\n"

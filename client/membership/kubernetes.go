@@ -57,8 +57,8 @@ func newKubernetes(target, rest string) (*kubernetes, error) {
 // String implements Source.
 func (k *kubernetes) String() string { return k.target }
 
-// Watch implements Source. It goes in rounds: list, then watch for as long as the server lets it. Whatever ends a round, the next one reads
-// the service account's files again.
+// Watch implements Source. It goes in rounds: list, then watch for as long as the server lets it. Whatever ends a
+// round, the next one reads the service account's files again.
 func (k *kubernetes) Watch(ctx context.Context, tell func(Answer)) {
 	t := &changeNotifier{tell: tell}
 	delay := retryMin
@@ -129,7 +129,8 @@ func (k *kubernetes) newRequest() (*request, error) {
 	return &request{k, &http.Client{Transport: transport, CheckRedirect: refuse}, namespace}, nil
 }
 
-// getSlices asks for the Service's slices. The token is read each time: it is replaced every hour or so. The caller closes the body.
+// getSlices asks for the Service's slices. The token is read each time: it is replaced every hour or so. The caller
+// closes the body.
 func (r *request) getSlices(ctx context.Context, more url.Values) (io.ReadCloser, error) {
 	token, err := os.ReadFile(filepath.Join(r.account, "token"))
 	if err != nil {
@@ -175,7 +176,8 @@ func (r *request) listSlices(ctx context.Context) (endpointSlices, string, error
 	return readSlices(io.LimitReader(body, mostBytes))
 }
 
-// watchSlices applies changes to s until the server ends the watch, and returns the version to go on from. Any error ends the round.
+// watchSlices applies changes to s until the server ends the watch, and returns the version to go on from. Any error
+// ends the round.
 func (r *request) watchSlices(ctx context.Context, s endpointSlices, version string, changed func()) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchFor+answerWithin) // a server that hangs
 	defer cancel()

@@ -57,7 +57,8 @@ func (l *List) storeAnswer(s Source, a Answer) {
 	}
 }
 
-// Nodes are the addresses of all, sorted, each once. It waits until each source has answered; one that could never tell is an error.
+// Nodes are the addresses of all, sorted, each once. It waits until each source has answered; one that could never tell
+// is an error.
 func (l *List) Nodes(ctx context.Context) ([]string, error) {
 	select {
 	case <-l.all:

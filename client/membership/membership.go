@@ -1,9 +1,9 @@
-// Package membership finds out which nodes there are: those that a name in DNS stands for, that a file lists, that a Service of
-// Kubernetes has. What it tells is a hint, which may be late, empty or wrong; what nodes answer is the truth, and package client goes
-// and package client goes by that. It connects to no node.
+// Package membership finds out which nodes there are: those that a name in DNS stands for, that a file lists, that a
+// Service of Kubernetes has. What it tells is a hint, which may be late, empty or wrong; what nodes answer is the
+// truth, and package client goes and package client goes by that. It connects to no node.
 //
-// Goroutines: none but List's, one per source, which List.Run waits for. A Source works on the goroutine that called Watch; one that
-// watches a file lets fsnotify have one more until Watch returns.
+// Goroutines: none but List's, one per source, which List.Run waits for. A Source works on the goroutine that called
+// Watch; one that watches a file lets fsnotify have one more until Watch returns.
 package membership
 
 import (
@@ -20,8 +20,8 @@ import (
 
 // Source knows which nodes there are.
 type Source interface {
-	// Watch calls tell with what the source knows, first as soon as it can, then whenever that changes, until ctx ends. All calls come
-	// from the calling goroutine.
+	// Watch calls tell with what the source knows, first as soon as it can, then whenever that changes, until ctx ends.
+	// All calls come from the calling goroutine.
 	Watch(ctx context.Context, tell func(Answer))
 	// String is the source as it is spelled in lists of nodes.
 	String() string
@@ -29,7 +29,8 @@ type Source interface {
 
 // Answer is what a source knows.
 type Answer struct {
-	// Nodes by address, sorted, each once. Nil: the source cannot tell now; empty, not nil: it says that there are none.
+	// Nodes by address, sorted, each once. Nil: the source cannot tell now; empty, not nil: it says that there are
+	// none.
 	Nodes []string
 	// ServerName is what these nodes' certificates are made out to; empty: the host of each address.
 	ServerName string

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// Parse tells what users name apart: single nodes by address, which are not checked, and sources. Errors are *TargetError.
+// Parse tells what users name apart: single nodes by address, which are not checked, and sources. Errors
+// are *TargetError.
 func Parse(targets []string) (addrs []string, sources []Source, err error) {
 	for _, t := range targets {
 		s, err := parseTarget(t)

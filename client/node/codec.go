@@ -10,8 +10,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// codec is gRPC's standard codec, but a FetchResponse that is received into a *responseReader has its data copied once only: from the
-// transport's frames to its place in the batch. The bytes on the wire are an ordinary protobuf message.
+// codec is gRPC's standard codec, but a FetchResponse that is received into a *responseReader has its data copied once
+// only: from the transport's frames to its place in the batch. The bytes on the wire are an ordinary protobuf message.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
@@ -21,16 +21,16 @@ func (codec) Name() string { return grpcproto.Name }
 
 // responseReader takes the responses of one stream, one at a time.
 type responseReader struct {
-	// handle gets each response without its data, and the data. Both are valid until it returns; sub-messages may be kept. An error
-	// ends the stream.
+	// handle gets each response without its data, and the data. Both are valid until it returns; sub-messages may be
+	// kept. An error ends the stream.
 	handle func(*pb.FetchResponse, payload) error
 
 	message pb.FetchResponse
 	scratch [headBytes]byte
 }
 
-// headBytes is how much of a message is searched for its data. The first piece of a batch of many samples of differing sizes has a
-// longer header; it takes the slow way.
+// headBytes is how much of a message is searched for its data. The first piece of a batch of many samples of differing
+// sizes has a longer header; it takes the slow way.
 const headBytes = 4 << 10
 
 // Unmarshal implements encoding.CodecV2.
@@ -53,8 +53,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return in.handle(&in.message, p)
 }
 
-// splitData cuts a message into what comes before its data, and the data. It fails on everything unusual: data that is not the last
-// field, a long header, damage.
+// splitData cuts a message into what comes before its data, and the data. It fails on everything unusual: data that is
+// not the last field, a long header, damage.
 func (in *responseReader) splitData(data mem.BufferSlice) (head []byte, p payload, ok bool) {
 	total := data.Len()
 	front := in.frontOf(data, total)

@@ -13,7 +13,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// FromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble on the way.
+// FromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble
+// on the way.
 func FromStatus(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || err == nil {

@@ -11,9 +11,9 @@ const (
 	leastBytes = 4 * lineBytes  // worth the trouble
 )
 
-// copySum copies src to dst, which is as long or longer, and carries the checksum of src on. dst is part of a batch, which is larger
-// than the caches and not read here again: it is written past them, so that its old content is not fetched first and what
-// else is in them stays. The caller calls fence before anybody else is told of dst.
+// copySum copies src to dst, which is as long or longer, and carries the checksum of src on. dst is part of a batch,
+// which is larger than the caches and not read here again: it is written past them, so that its old content is not
+// fetched first and what else is in them stays. The caller calls fence before anybody else is told of dst.
 func copySum(dst, src []byte, crc uint32) uint32 {
 	if len(src) >= leastBytes {
 		head := int(-uintptr(unsafe.Pointer(&dst[0])) % lineBytes)

@@ -14,8 +14,8 @@ var folds = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ
 // foldBytes is what streamFold takes at a time.
 const foldBytes = 256
 
-// copySumLines copies src to dst, both of the same whole number of lines, dst aligned to one, with stores that pass the caches, and
-// carries the checksum on.
+// copySumLines copies src to dst, both of the same whole number of lines, dst aligned to one, with stores that pass the
+// caches, and carries the checksum on.
 func copySumLines(dst, src []byte, crc uint32) uint32 {
 	if n := len(src) / foldBytes; folds && n > 0 {
 		var rest [foldBytes]byte // as long a message of the same checksum, starting from nothing
@@ -37,7 +37,8 @@ func copySumLines(dst, src []byte, crc uint32) uint32 {
 //go:noescape
 func streamLines(dst, src *byte, lines int)
 
-// streamFold copies one block of 256 bytes or more, and folds them, together with the state of the checksum before them, into rest.
+// streamFold copies one block of 256 bytes or more, and folds them, together with the state of the checksum before
+// them, into rest.
 //
 //go:noescape
 func streamFold(dst, src *byte, blocks int, state uint32, rest *[foldBytes]byte)

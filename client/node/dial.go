@@ -58,8 +58,8 @@ func Dial(addr string, o DialOptions) (Node, error) {
 	return &remote{addr: addr, target: target, options: o}, nil
 }
 
-// GRPC are options of gRPC for a connection of one's own to addr: encrypted, with the token, and known to be dead as soon as those of a
-// Fleet are. Errors are *AddressError.
+// GRPC are options of gRPC for a connection of one's own to addr: encrypted, with the token, and known to be dead as
+// soon as those of a Fleet are. Errors are *AddressError.
 func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
 	if err := o.checkAddress(addr); err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func (o DialOptions) GRPC(addr string) ([]grpc.DialOption, error) {
 	return append(o.tokenOptions(), grpc.WithTransportCredentials(security), grpc.WithKeepaliveParams(alive), grpc.WithNoProxy()), nil
 }
 
-// alive shows a dead link after 10 s without data, 2 s with unacknowledged data: gRPC makes Timeout the socket's TCP_USER_TIMEOUT too.
+// alive shows a dead link after 10 s without data, 2 s with unacknowledged data: gRPC makes Timeout the socket's
+// TCP_USER_TIMEOUT too.
 var alive = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second, PermitWithoutStream: true}
 
 // tokenOptions shows what TokenFile holds, if it is set.
@@ -83,7 +84,8 @@ func (o *DialOptions) tokenOptions() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearerToken{o.TokenFile})}
 }
 
-// checkAddress refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's own, and tokens always.
+// checkAddress refuses what is no address. It keeps plaintext on this machine, unless the network is said to be one's
+// own, and tokens always.
 func (o *DialOptions) checkAddress(addr string) error {
 	if err := membership.CheckAddress(addr); err != nil {
 		return ToAddressError(err)
@@ -123,8 +125,8 @@ func isLocal(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// remote is a node reached over gRPC. Each Open makes a connection of its own, and closes the one before: nothing that went
-// wrong on one lives on, at either end.
+// remote is a node reached over gRPC. Each Open makes a connection of its own, and closes the one before: nothing that
+// went wrong on one lives on, at either end.
 type remote struct {
 	addr, target string
 	options      DialOptions
@@ -227,8 +229,8 @@ func (r *remote) dialOptions() []grpc.DialOption {
 		grpc.WithTransportCredentials(security),
 		grpc.WithReadBufferSize(buffer),
 		experimental.WithBufferPool(f),
-		// Fixed: gRPC's estimate of the link stops growing after one lucky sample, at a few hundred KiB, and pings all the while. Setting
-		// one alone would leave the other at 64 KiB.
+		// Fixed: gRPC's estimate of the link stops growing after one lucky sample, at a few hundred KiB, and pings all
+		// the while. Setting one alone would leave the other at 64 KiB.
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(alive),

@@ -40,8 +40,8 @@ type NumericsError struct {
 
 func (e *NumericsError) Error() string { return e.Message }
 
-// RevisionError says that a node is of another build than the job began with, and that the difference is one of a unit that the plan, or a file of a
-// batch, takes: it would make other bytes. Nodes of the job's revision go on with it.
+// RevisionError says that a node is of another build than the job began with, and that the difference is one of a unit
+// that the plan, or a file of a batch, takes: it would make other bytes. Nodes of the job's revision go on with it.
 type RevisionError struct {
 	// Unit is the part of the code, as "codec/png".
 	Unit string
@@ -67,7 +67,8 @@ func adviceOnBuild(err error, build, with string) string {
 		"it does by load_state_dict(state, strict=False), in Go from a state without Revisions and Numerics", e.sameBytes(build), with)
 }
 
-// sameBytes is what makes the bytes that the job began with. Nodes of before revisions serve nobody who knows revisions.
+// sameBytes is what makes the bytes that the job began with. Nodes of before revisions serve nobody who knows
+// revisions.
 func (e *RevisionError) sameBytes(build string) string {
 	if e.PinnedBuild == revision.BeforeRevisions {
 		return "the release of Feedwater that its state is of, here and on nodes"
@@ -102,7 +103,8 @@ type VersionError struct{ Message string }
 
 func (e *VersionError) Error() string { return e.Message }
 
-// AccessError says that a node and this side do not trust each other, or that the node does not allow what was asked for.
+// AccessError says that a node and this side do not trust each other, or that the node does not allow what was asked
+// for.
 type AccessError struct{ Message string }
 
 func (e *AccessError) Error() string { return e.Message }

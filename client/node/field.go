@@ -42,8 +42,8 @@ func shapeProduct(n uint64, shape []uint64) (uint64, bool) {
 
 func elementBytes(dtype string) uint64 { return uint64(batch.ElementSize(dtype)) }
 
-// BatchBytes is what a batch of count samples takes, without fields whose samples differ in size. fields are those of an
-// OpenResponse.
+// BatchBytes is what a batch of count samples takes, without fields whose samples differ in size. fields are those of
+// an OpenResponse.
 func BatchBytes(fields []*pb.Field, count int) int {
 	total := uint64(0)
 	for _, f := range fields {

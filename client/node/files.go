@@ -15,9 +15,9 @@ const readWithin = 10 * time.Second
 // errNoAnswer is wrapped by errors that may pass by themselves.
 var errNoAnswer = errors.New("the storage of a file does not answer")
 
-// fileReads reads files whose storage may not answer. The zero value reads with os.ReadFile. A read that is under way is shared by all
-// who want that file; each has a goroutine that ends when the storage answers, which may be never. One that is older than readWithin is
-// left to itself, and the next who asks begins another.
+// fileReads reads files whose storage may not answer. The zero value reads with os.ReadFile. A read that is under way
+// is shared by all who want that file; each has a goroutine that ends when the storage answers, which may be never. One
+// that is older than readWithin is left to itself, and the next who asks begins another.
 type fileReads struct {
 	mu    sync.Mutex
 	going map[string]*fileRead
@@ -34,7 +34,8 @@ type fileRead struct {
 // secrets are read again each time that they are shown.
 var secrets fileReads
 
-// readFile reads a file as it is now. It returns when ctx ends, and after readWithin at most, with an error that wraps errNoAnswer.
+// readFile reads a file as it is now. It returns when ctx ends, and after readWithin at most, with an error that wraps
+// errNoAnswer.
 func (f *fileReads) readFile(ctx context.Context, path string) ([]byte, error) {
 	r := f.begin(path)
 	timeout := time.NewTimer(readWithin)

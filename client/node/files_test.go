@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A file on storage that does not answer keeps nobody longer than it may, and is read again when the storage is back; what hung may hang for ever.
+// A file on storage that does not answer keeps nobody longer than it may, and is read again when the storage is back;
+// what hung may hang for ever.
 func TestReadOfAFileThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := make(chan struct{})

@@ -2,8 +2,8 @@ package node
 
 import "sync"
 
-// frames is the memory that gRPC receives into. Its own pool clears every buffer before use; here a buffer comes as it is, and gRPC
-// overwrites it whole. The one that was given back last is handed out first: it is in the cache still.
+// frames is the memory that gRPC receives into. Its own pool clears every buffer before use; here a buffer comes as it
+// is, and gRPC overwrites it whole. The one that was given back last is handed out first: it is in the cache still.
 type frames struct {
 	mu   sync.Mutex
 	free []*[]byte
@@ -15,7 +15,8 @@ const (
 	keptFrames = 640      // as much as a window, and two pieces
 )
 
-// Get implements mem.BufferPool. A buffer that was offered goes to a full frame only: it may hold the start of what follows a smaller one.
+// Get implements mem.BufferPool. A buffer that was offered goes to a full frame only: it may hold the start of what
+// follows a smaller one.
 func (f *frames) Get(n int) *[]byte {
 	if n > frameBytes {
 		b := make([]byte, n)
@@ -29,7 +30,8 @@ func (f *frames) Get(n int) *[]byte {
 // takeSpare returns a buffer of the size of a frame, whatever was offered.
 func (f *frames) takeSpare() *[]byte { return f.takeFrame(false) }
 
-// offerNext makes a buffer the one for the next full frame. It returns the one that was offered before, nil if it was handed out.
+// offerNext makes a buffer the one for the next full frame. It returns the one that was offered before, nil if it was
+// handed out.
 func (f *frames) offerNext(b *[]byte) (before *[]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,5 +69,6 @@ func (f *frames) Put(b *[]byte) {
 	}
 }
 
-// readBuffer is what is read of a connection at once: fewer, larger reads, which still lie in the cache when they are copied from.
+// readBuffer is what is read of a connection at once: fewer, larger reads, which still lie in the cache when they are
+// copied from.
 const readBuffer = 256 << 10

@@ -10,8 +10,9 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// layout is what a job's batches look like, as it was told when it began: the fields, their types, the shape of one sample. What another
-// answer says of a batch is held against it before a byte of that batch is used. A layout of no fields lets everything pass.
+// layout is what a job's batches look like, as it was told when it began: the fields, their types, the shape of one
+// sample. What another answer says of a batch is held against it before a byte of that batch is used. A layout of no
+// fields lets everything pass.
 type layout []*pb.Field
 
 // DamageError says that a node sent something that is no batch of the job. Another node may do better.
@@ -31,7 +32,8 @@ const (
 	mostWorkers    = 4096
 )
 
-// CheckOpened tells whether what a node says of the job's batches makes sense. Workers beyond what any machine has are forgotten.
+// CheckOpened tells whether what a node says of the job's batches makes sense. Workers beyond what any machine has are
+// forgotten.
 func CheckOpened(r *pb.OpenResponse) error {
 	if len(r.Fields) == 0 || len(r.Fields) > mostFields {
 		return fmt.Errorf("it says that batches have %d fields", len(r.Fields))
@@ -103,7 +105,8 @@ func checkField(fields []*pb.Field, want *pb.Field, count int, size uint64) (uin
 	return n, nil
 }
 
-// raggedFits tells whether the samples of a field that differ in size lie behind each other, each as large as its shape says.
+// raggedFits tells whether the samples of a field that differ in size lie behind each other, each as large as its shape
+// says.
 func raggedFits(f *pb.Field, count int) bool {
 	if len(f.RaggedOffsets) == 0 {
 		return true

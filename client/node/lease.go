@@ -27,8 +27,8 @@ func (l *lease) revoke() {
 	l.mu.Unlock()
 }
 
-// copyPiece copies a piece to its place. It returns the answer when the attempt has come to its end, and an error when the node breaks
-// the protocol.
+// copyPiece copies a piece to its place. It returns the answer when the attempt has come to its end, and an error when
+// the node breaks the protocol.
 func (l *lease) copyPiece(m *pb.FetchResponse, p payload) (*Answer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

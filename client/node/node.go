@@ -1,6 +1,6 @@
-// Package node is one node as its client has it: how it is reached and trusted over gRPC, a stream of wants and answers, and how batches are written
-// to where they belong while they arrive. What arrives is checked before it is used. A Stream has one goroutine that sends and one that receives,
-// and Close waits for both.
+// Package node is one node as its client has it: how it is reached and trusted over gRPC, a stream of wants and
+// answers, and how batches are written to where they belong while they arrive. What arrives is checked before it is
+// used. A Stream has one goroutine that sends and one that receives, and Close waits for both.
 package node
 
 import (
@@ -15,9 +15,9 @@ import (
 // Local is the Addr of a node that is the process's own pipeline.
 const Local = "this process"
 
-// Node is what makes batches: a process reached over gRPC (Dial), or the pipeline of this process. A Fleet calls Open, Fetch and
-// Close from one goroutine, one after the other, and begins again with Open when the stream of Fetch has ended; Replay may be
-// called at any time between.
+// Node is what makes batches: a process reached over gRPC (Dial), or the pipeline of this process. A Fleet calls Open,
+// Fetch and Close from one goroutine, one after the other, and begins again with Open when the stream of Fetch has
+// ended; Replay may be called at any time between.
 type Node interface {
 	// Addr names the node in errors and logs.
 	Addr() string
@@ -25,8 +25,8 @@ type Node interface {
 	Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error)
 	// Replay makes samples again. Errors are as those of Open.
 	Replay(context.Context, *pb.ReplayRequest) (*pb.ReplayResponse, error)
-	// Fetch starts a stream of batches after a successful Open. notice is called from any goroutine with what the node tells of
-	// itself, and must not block.
+	// Fetch starts a stream of batches after a successful Open. notice is called from any goroutine with what the node
+	// tells of itself, and must not block.
 	Fetch(ctx context.Context, start *pb.Start, notice func(*pb.Notice)) (Stream, error)
 	// Close gives up what Open and Replay hold. The stream is closed before.
 	Close() error
@@ -44,13 +44,15 @@ type Putter interface {
 	Put(ctx context.Context, table string, bytes int64, text io.Reader) error
 }
 
-// Stream takes attempts. Its methods may be called from any goroutine and do not block for longer than a copy of one piece takes.
+// Stream takes attempts. Its methods may be called from any goroutine and do not block for longer than a copy of one
+// piece takes.
 type Stream interface {
 	// Send asks for a batch. An attempt is sent once.
 	Send(*Attempt)
 	// Cancel gives an attempt up; its Done comes soon, unless it came before.
 	Cancel(*Attempt)
-	// Pulse tells the node how the trainer's loop fares. It may be merged with others, and gets lost where the stream is slow.
+	// Pulse tells the node how the trainer's loop fares. It may be merged with others, and gets lost where the stream
+	// is slow.
 	Pulse(*pb.Pulse)
 	// Heard is when the node last spoke. A node in this process always speaks now.
 	Heard() time.Time
@@ -65,8 +67,8 @@ type Stream interface {
 // Attempt is one want sent to one node. The node may write Dst from Send until it calls Done, and never after.
 type Attempt struct {
 	Name *pb.Name
-	// Request says where the batch goes and when it is due. Too little room ends the attempt with *RoomError; Answer.Imaged tells that Image
-	// was used.
+	// Request says where the batch goes and when it is due. Too little room ends the attempt with *RoomError;
+	// Answer.Imaged tells that Image was used.
 	batch.Request
 	// Deadline is after how long the attempt will be cancelled, for a node that would not hear of it; 0: never.
 	Deadline time.Duration

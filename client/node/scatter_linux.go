@@ -20,8 +20,9 @@ const (
 	framesAhead = 16 // that one read can bring
 )
 
-// scatterCredentials are plaintext credentials whose connections read as scatterConn does. They serve one grpc.ClientConn, the one that
-// receives into frames; should it connect again, that connection reads plainly, for two would contend for the next frame.
+// scatterCredentials are plaintext credentials whose connections read as scatterConn does. They serve one
+// grpc.ClientConn, the one that receives into frames; should it connect again, that connection reads plainly, for two
+// would contend for the next frame.
 type scatterCredentials struct {
 	credentials.TransportCredentials
 	frames *frames
@@ -70,9 +71,10 @@ type bufferedConn struct {
 // Read implements net.Conn.
 func (b *bufferedConn) Read(p []byte) (int, error) { return b.reader.Read(p) }
 
-// scatterConn is a connection that lays out what it reads as full data frames: heads here, payloads in the very buffers that gRPC gets
-// for them from frames, so that they need not be copied. It looks into nothing: where a frame was smaller, what follows lies elsewhere
-// than gRPC wants it, and is copied as from any buffer, until the next read begins with a head again. One goroutine reads.
+// scatterConn is a connection that lays out what it reads as full data frames: heads here, payloads in the very buffers
+// that gRPC gets for them from frames, so that they need not be copied. It looks into nothing: where a frame was
+// smaller, what follows lies elsewhere than gRPC wants it, and is copied as from any buffer, until the next read begins
+// with a head again. One goroutine reads.
 type scatterConn struct {
 	net.Conn
 	raw    syscall.RawConn
@@ -138,7 +140,8 @@ func (s *scatterConn) readAhead(p []byte) int {
 	return n
 }
 
-// fillAhead reads into p, and ahead of it. First it lets those run who take what was read before, while that is in the cache.
+// fillAhead reads into p, and ahead of it. First it lets those run who take what was read before, while that is in the
+// cache.
 func (s *scatterConn) fillAhead(p []byte) (int, error) {
 	runtime.Gosched()
 	parts := s.layOutParts(p)

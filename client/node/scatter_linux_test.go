@@ -120,7 +120,8 @@ func handshaken(t *testing.T, s *scatterCredentials) (server, c net.Conn) {
 	return server, c
 }
 
-// TestScatteredInPlace holds what it is for: a full frame that was read ahead lies in the buffer that gRPC gets, before gRPC reads it.
+// TestScatteredInPlace holds what it is for: a full frame that was read ahead lies in the buffer that gRPC gets, before
+// gRPC reads it.
 func TestScatteredInPlace(t *testing.T) {
 	f := &frames{}
 	server, c := connected(t, f)

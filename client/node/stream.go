@@ -16,7 +16,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// stream is a Fetch call to a node. It starts two goroutines, one that sends and one that receives, and Close waits for both.
+// stream is a Fetch call to a node. It starts two goroutines, one that sends and one that receives, and Close waits for
+// both.
 type stream struct {
 	rpc    grpc.BidiStreamingClient[pb.FetchRequest, pb.FetchResponse]
 	notice func(*pb.Notice)
@@ -50,8 +51,9 @@ func newStream(ctx context.Context, feed pb.FeedClient, start *pb.Start, notice 
 		cancel()
 		return nil, err
 	}
-	// This commits the call to its connection. When that breaks early gRPC would else begin the call again on a new one by itself,
-	// and while receiving went on there, Send might have been told that the call is over: nothing would ever be asked for.
+	// This commits the call to its connection. When that breaks early gRPC would else begin the call again on a new one
+	// by itself, and while receiving went on there, Send might have been told that the call is over: nothing would ever
+	// be asked for.
 	_ = rpc.Context()
 	s := &stream{
 		rpc: rpc, notice: notice, cancel: cancel,

@@ -15,8 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TLSFiles are what a trainer shows to nodes, and by what it knows them. All are PEM, and read again for each connection, so that
-// certificates can be replaced while a job runs. The zero value trusts the CAs of the system and shows nothing.
+// TLSFiles are what a trainer shows to nodes, and by what it knows them. All are PEM, and read again for each
+// connection, so that certificates can be replaced while a job runs. The zero value trusts the CAs of the system and
+// shows nothing.
 type TLSFiles struct {
 	// CA holds the CAs that sign nodes' certificates. Empty: those of the system.
 	CA string
@@ -63,8 +64,8 @@ func (f *TLSFiles) readPair(ctx context.Context) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// fileCredentials are TLS credentials made of files anew for each connection. What a handshake failed of is kept, for gRPC hands on its text
-// alone.
+// fileCredentials are TLS credentials made of files anew for each connection. What a handshake failed of is kept, for
+// gRPC hands on its text alone.
 type fileCredentials struct {
 	credentials.TransportCredentials // of the zero configuration, for all but handshakes
 	config                           func(context.Context) (*tls.Config, error)
@@ -111,7 +112,8 @@ func (t *fileCredentials) keepError(message string) error {
 	return e
 }
 
-// verifiedConn is a connection after its handshake. What a node says to a client certificate comes later, to the first reader.
+// verifiedConn is a connection after its handshake. What a node says to a client certificate comes later, to the first
+// reader.
 type verifiedConn struct {
 	net.Conn
 	credentials *fileCredentials
@@ -209,10 +211,12 @@ func (b bearerToken) GetRequestMetadata(ctx context.Context, _ ...string) (map[s
 	return map[string]string{"authorization": "Bearer " + secret}, nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials. Dial has seen to it: on this machine plaintext is fine.
+// RequireTransportSecurity implements credentials.PerRPCCredentials. Dial has seen to it: on this machine plaintext is
+// fine.
 func (bearerToken) RequireTransportSecurity() bool { return false }
 
-// tokenIn is the token of a file: the last word of its first line that says anything, so that a node's file of one identity is good too.
+// tokenIn is the token of a file: the last word of its first line that says anything, so that a node's file of one
+// identity is good too.
 func tokenIn(text string) string {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") {

@@ -86,15 +86,15 @@ func (w *world) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// How long a trainer may wait for a batch: while there is a node that nothing is done to, and after all faults are over. The first outlasts
-// a silent node several times, the second the longest wait between attempts to reach a node.
+// How long a trainer may wait for a batch: while there is a node that nothing is done to, and after all faults are
+// over. The first outlasts a silent node several times, the second the longest wait between attempts to reach a node.
 const (
 	shortPatience = 8 * time.Second
 	calmPatience  = 30 * time.Second
 )
 
-// patience is the first of them. A want is at two nodes at once, which are given up after 5 s, or 20 times what wants take: so long for each pair that
-// hangs.
+// patience is the first of them. A want is at two nodes at once, which are given up after 5 s, or 20 times what wants
+// take: so long for each pair that hangs.
 func (s *scenario) patience() time.Duration {
 	hang := map[int]bool{}
 	for _, f := range s.faults {
@@ -185,7 +185,8 @@ func (w *world) checkSilence() {
 	}
 }
 
-// blamed looks for honest nodes that are said to have sent damage, and for nodes of another build that are said to have failed.
+// blamed looks for honest nodes that are said to have sent damage, and for nodes of another build that are said to have
+// failed.
 func (w *world) blamed(f *client.Fleet) {
 	for _, s := range f.Status() {
 		if n := w.node(s.Addr); n != nil && s.Damaged > 0 && !n.lied() {

@@ -143,7 +143,8 @@ func otherNumerics(_ *world, n *simulatedNode, f *fault) {
 	n.restart(func() { n.digest = "" })
 }
 
-// otherBuild is one that has a unit in another revision. What a plan uses keeps a node out of the job, a codec from files of its format.
+// otherBuild is one that has a unit in another revision. What a plan uses keeps a node out of the job, a codec from
+// files of its format.
 func otherBuild(unit string) func(*world, *simulatedNode, *fault) {
 	return func(_ *world, n *simulatedNode, f *fault) {
 		n.restart(func() {
@@ -208,8 +209,8 @@ func pause(w *world, _ *simulatedNode, f *fault) {
 	time.Sleep(f.lasts)
 }
 
-// setNodes tells all fleets that are open: first of the nodes that come, then of one less at a time, for what goes at one instant goes in no
-// order. So no fleet knows less, meanwhile, than the old list or the new one says.
+// setNodes tells all fleets that are open: first of the nodes that come, then of one less at a time, for what goes at
+// one instant goes in no order. So no fleet knows less, meanwhile, than the old list or the new one says.
 func (w *world) setNodes(addrs []string) {
 	w.mu.Lock()
 	fleets, listed := slices.Clone(w.fleets), w.listed

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// link is a connection between a trainer and a node. What passes takes a while, the same for all of it, so that it does not matter how
-// the transport cut what it wrote at one instant.
+// link is a connection between a trainer and a node. What passes takes a while, the same for all of it, so that it does
+// not matter how the transport cut what it wrote at one instant.
 type link struct {
 	near, far net.Conn // to the trainer, and to the node
 	up, down  *lane

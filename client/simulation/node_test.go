@@ -96,7 +96,8 @@ func (n *simulatedNode) stop(orderly bool) {
 	n.world.buried(r)
 }
 
-// drain stops a server as SIGTERM does. What is not done after a while is broken off; where nothing else is wrong there is nothing left.
+// drain stops a server as SIGTERM does. What is not done after a while is broken off; where nothing else is wrong there
+// is nothing left.
 func (n *simulatedNode) drain(r *running) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()

@@ -29,7 +29,8 @@ type scenario struct {
 	faults      []fault
 }
 
-// phase is a part of a run: so many ranks take so many steps, or all that are left if it is 0. The next one goes on from their state.
+// phase is a part of a run: so many ranks take so many steps, or all that are left if it is 0. The next one goes on
+// from their state.
 type phase struct {
 	ranks int
 	steps uint64

@@ -38,10 +38,11 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// once are seeds that found something among 20,000: a list of nodes that names the only one with other data, storage trouble or damage at the only
-// node listed, more batches at nodes that hang than hedges were earned, nodes that hang before three batches have come, or two, a batch
-// that was sent to one node that hangs after the other, though a third had nothing to do, a frozen node that got wants in place of those
-// moved, and a list of nodes that lacks the only one that fits for a while, before the first batch and later.
+// once are seeds that found something among 20,000: a list of nodes that names the only one with other data, storage
+// trouble or damage at the only node listed, more batches at nodes that hang than hedges were earned, nodes that hang
+// before three batches have come, or two, a batch that was sent to one node that hangs after the other, though a third
+// had nothing to do, a frozen node that got wants in place of those moved, and a list of nodes that lacks the only one
+// that fits for a while, before the first batch and later.
 var once = []uint64{19841, 18872, 17848, 12217, 17544, 1397, 3743, 16015, 8888, 4591, 3853, 5783, 16244, 11429, 11079}
 
 // TestSeedsThatFoundSomething runs them again.
@@ -87,7 +88,8 @@ func report(t *testing.T, w *world) {
 	}
 }
 
-// play runs a scenario in virtual time. An error tells that it came to a standstill, with goroutines that nothing can wake.
+// play runs a scenario in virtual time. An error tells that it came to a standstill, with goroutines that nothing can
+// wake.
 func play(t *testing.T, s *scenario, calm loader.State) (w *world, err error) {
 	root := t.TempDir()
 	w = &world{scenario: s}

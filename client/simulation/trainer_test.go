@@ -106,7 +106,8 @@ func (t *trainer) run(ctx context.Context, from *loader.State, steps uint64) loa
 	return t.loader.State()
 }
 
-// open makes a Loader that is open. Where all nodes that answer refuse, Open says so at once; then somebody starts the trainer again.
+// open makes a Loader that is open. Where all nodes that answer refuse, Open says so at once; then somebody starts the
+// trainer again.
 func (t *trainer) open(ctx context.Context, from *loader.State) bool {
 	for {
 		var err error

@@ -25,10 +25,12 @@ type Attempt struct {
 	Age, Begun float64
 	// Forecast of when it would be done, and Make of its batch there, as they were when it was sent.
 	Forecast, Make float64
-	// Rest is when the node would come to it, and Takes what the samples of its batch take there, as they are now. What a node says of its work
-	// counts a batch that it has heard of: for such a one Rest is a make later, a margin for forecasts that err.
+	// Rest is when the node would come to it, and Takes what the samples of its batch take there, as they are now. What
+	// a node says of its work counts a batch that it has heard of: for such a one Rest is a make later, a margin for
+	// forecasts that err.
 	Rest, Takes float64
-	// Moves is how often its want was moved before. Each time it lost its place in a node's queue, so the next move takes twice the cause.
+	// Moves is how often its want was moved before. Each time it lost its place in a node's queue, so the next move
+	// takes twice the cause.
 	Moves int
 }
 
@@ -42,8 +44,9 @@ const (
 	Hedge
 )
 
-// Choose decides about one of the batches that are needed next, where another node would have it in so many seconds: it is left alone as
-// long as a make later would do. A move costs nothing; a hedge is for the caller's HedgeBudget to grant.
+// Choose decides about one of the batches that are needed next, where another node would have it in so many seconds: it
+// is left alone as long as a make later would do. A move costs nothing; a hedge is for the caller's HedgeBudget to
+// grant.
 func (a Attempt) Choose(other float64) Choice {
 	made, patience := max(a.Make, hedgeLeast), math.Exp2(float64(min(a.Moves, mostDoublings)))
 	switch {
@@ -60,8 +63,8 @@ func (a Attempt) Choose(other float64) Choice {
 	return Leave
 }
 
-// savedBy reports whether a batch that waits foreseeably comes too late here, and in time from another node, which has it in half of the time, or
-// before this one comes to it.
+// savedBy reports whether a batch that waits foreseeably comes too late here, and in time from another node, which has
+// it in half of the time, or before this one comes to it.
 func (a *Attempt) savedBy(other float64) bool {
 	comes := a.Rest + a.Takes
 	return a.Due < comes && other < min(a.Due, max(moveGain*comes, a.Rest))
@@ -72,7 +75,8 @@ func (a *Attempt) isStraggler(makes float64) bool {
 	return a.Begun > max(makes*cmp.Or(max(a.Make, 0), hedgeGuess), hedgeMakes*hedgeLeast)
 }
 
-// stragglerMakes is after how many makes a begun attempt is a straggler: after one, if another node would have the batch just in time, or late.
+// stragglerMakes is after how many makes a begun attempt is a straggler: after one, if another node would have the
+// batch just in time, or late.
 func (a *Attempt) stragglerMakes(other float64) float64 {
 	if a.Due < other {
 		return 1
@@ -108,8 +112,8 @@ const (
 	deadlineTimes = 20.0  // the usual time
 )
 
-// Deadline is after how long an attempt is given up whose want missed so many deadlines before, took being how long wants took. It doubles
-// with every two that were missed: a want is at two nodes at once.
+// Deadline is after how long an attempt is given up whose want missed so many deadlines before, took being how long
+// wants took. It doubles with every two that were missed: a want is at two nodes at once.
 func Deadline(took *Median, missed int) float64 {
 	d := deadlineGuess
 	switch count := took.Count(); {
@@ -121,9 +125,9 @@ func Deadline(took *Median, missed int) float64 {
 	return d * math.Exp2(float64(min(missed/2, mostDoublings)))
 }
 
-// IsExpired reports whether an attempt is to be given up that was sent age seconds ago and began so many seconds ago, negative: it has not. Once it
-// has begun, what was in the node's queue is no excuse: making is how long wants took from there. By now more may be known of either than
-// when it was sent.
+// IsExpired reports whether an attempt is to be given up that was sent age seconds ago and began so many seconds ago,
+// negative: it has not. Once it has begun, what was in the node's queue is no excuse: making is how long wants took
+// from there. By now more may be known of either than when it was sent.
 func IsExpired(age, begun float64, took, making *Median, missed int) bool {
 	return age >= deadlineLeast && (age >= Deadline(took, missed) || begun >= Deadline(making, missed))
 }

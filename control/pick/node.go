@@ -1,5 +1,6 @@
-// Package pick decides which node a trainer asks for a batch, and when it asks another one too: arithmetic only, in seconds and samples,
-// without clock or goroutine. The caller owns the values, and passes time in seconds since whatever it likes.
+// Package pick decides which node a trainer asks for a batch, and when it asks another one too: arithmetic only, in
+// seconds and samples, without clock or goroutine. The caller owns the values, and passes time in seconds since
+// whatever it likes.
 package pick
 
 import (
@@ -24,7 +25,8 @@ type Node struct {
 	making        Median // seconds from a batch's beginning to its arrival
 }
 
-// RecordReport takes what a node says: seconds until it would come to a further want, and seconds per sample, 0 if it does not know.
+// RecordReport takes what a node says: seconds until it would come to a further want, and seconds per sample, 0 if it
+// does not know.
 func (n *Node) RecordReport(ahead, sample, now float64) {
 	n.ahead, n.sample, n.toldAt = clampSeconds(ahead), clampSeconds(sample), now
 }
@@ -36,8 +38,9 @@ func clampSeconds(x float64) float64 {
 	return min(x, 24*3600)
 }
 
-// RecordArrival takes a batch of so many samples: seconds since the node could turn to it, having sent what it held before, and seconds since it
-// began with it as it says itself. The less of them is what the samples took: a batch that is due late lies in a queue, and its node is no slower for that.
+// RecordArrival takes a batch of so many samples: seconds since the node could turn to it, having sent what it held
+// before, and seconds since it began with it as it says itself. The less of them is what the samples took: a batch that
+// is due late lies in a queue, and its node is no slower for that.
 func (n *Node) RecordArrival(samples int, seconds, making, now float64) {
 	if making > 0 {
 		seconds = min(seconds, making)
@@ -56,7 +59,8 @@ func (n *Node) RecordWait(samples int, seconds, now float64) {
 // SampleSeconds is how long a sample takes the node: the more of what it says and what is seen; 0: unknown.
 func (n *Node) SampleSeconds() float64 { return max(n.sample, float64(n.seen)) }
 
-// UnloadedSeconds is how long a sample takes the node while it works for nobody else: what it says; 0: unknown. What is seen holds the node's other work.
+// UnloadedSeconds is how long a sample takes the node while it works for nobody else: what it says; 0: unknown. What is
+// seen holds the node's other work.
 func (n *Node) UnloadedSeconds() float64 { return n.sample }
 
 // Load is what a trainer has at a node, and what it would ask for.
@@ -84,8 +88,8 @@ func (l *Load) RemoveBatch(count int, heard bool) {
 	}
 }
 
-// OvertakeBatch takes out count samples of a batch that is among those held, with which the node has not begun and which
-// is needed later than what it is to be asked for.
+// OvertakeBatch takes out count samples of a batch that is among those held, with which the node has not begun and
+// which is needed later than what it is to be asked for.
 func (l *Load) OvertakeBatch(count int, heard bool) {
 	l.RemoveBatch(count, heard)
 	if heard {
@@ -107,7 +111,8 @@ func (n *Node) FinishSeconds(l Load) float64 {
 	return max(ahead+float64(l.Unheard+l.Count)*told, float64(l.Held+l.Count)*seen)
 }
 
-// freshEstimate is what a sample takes, if it was known at a time: a node that was slow and got no wants since may have become fast.
+// freshEstimate is what a sample takes, if it was known at a time: a node that was slow and got no wants since may have
+// become fast.
 func (l *Load) freshEstimate(sample, at float64) float64 {
 	idle := l.Now - at - fadeAfter
 	switch {
@@ -119,7 +124,8 @@ func (l *Load) freshEstimate(sample, at float64) float64 {
 	return l.Usual + (sample-l.Usual)*math.Exp2(-idle/fadeHalf)
 }
 
-// MakeSeconds is how long a batch of count samples takes the node from its beginning to its arrival, other work aside; 0: unknown.
+// MakeSeconds is how long a batch of count samples takes the node from its beginning to its arrival, other work aside;
+// 0: unknown.
 func (n *Node) MakeSeconds(count int) float64 {
 	return max(float64(count)*n.SampleSeconds(), n.making.Value())
 }

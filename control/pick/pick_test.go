@@ -13,7 +13,8 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// What a node says and what was seen of it both count, whichever is worse; what it had not heard of is on top of what it says.
+// What a node says and what was seen of it both count, whichever is worse; what it had not heard of is on top of what
+// it says.
 func TestFinish(t *testing.T) {
 	var n Node
 	near(t, "unknown", n.FinishSeconds(Load{Held: 10, Unheard: 10, Count: 5, Usual: 0.1}), 1.5)
@@ -256,7 +257,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// 256 trainers on 1,000 nodes spread evenly; a node that goes moves only those that had it, and each of them to one other.
+// 256 trainers on 1,000 nodes spread evenly; a node that goes moves only those that had it, and each of them to one
+// other.
 func TestSubset(t *testing.T) {
 	var nodes []string
 	for i := range 1000 {

@@ -12,7 +12,8 @@ const (
 	connectTimes = 4.0 // the nodes needed
 )
 
-// ConnectionCount is to how many nodes a trainer connects whose steps take pace seconds, where a step's batch takes one node so many seconds.
+// ConnectionCount is to how many nodes a trainer connects whose steps take pace seconds, where a step's batch takes one
+// node so many seconds.
 func ConnectionCount(takes, pace float64) int {
 	if !(takes > 0) || !(pace > 0) {
 		return connectLeast
@@ -20,8 +21,8 @@ func ConnectionCount(takes, pace float64) int {
 	return int(max(connectLeast, min(math.Ceil(connectTimes*takes/pace), 1<<20)))
 }
 
-// NodeScore is a node's place in a trainer's order of preference, the highest first: by rendezvous hash, so that trainers spread over nodes,
-// and a node that comes or goes moves few.
+// NodeScore is a node's place in a trainer's order of preference, the highest first: by rendezvous hash, so that
+// trainers spread over nodes, and a node that comes or goes moves few.
 func NodeScore(trainer, node string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(trainer))
@@ -30,7 +31,8 @@ func NodeScore(trainer, node string) uint64 {
 	return mixBits(h.Sum64())
 }
 
-// BreakTie decides between nodes that would have the want of that number equally soon: of their scores the one with the highest.
+// BreakTie decides between nodes that would have the want of that number equally soon: of their scores the one with the
+// highest.
 func BreakTie(score, want uint64) uint64 { return mixBits(score ^ mixBits(want)) }
 
 // mixBits makes every bit depend on all, with the odd constants of splitmix64.
@@ -41,8 +43,8 @@ func mixBits(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// ChooseSubset are the nodes that a trainer connects to: those of the highest Score, as many as it takes for n of them not to be down, all if
-// there are fewer.
+// ChooseSubset are the nodes that a trainer connects to: those of the highest Score, as many as it takes for n of them
+// not to be down, all if there are fewer.
 func ChooseSubset[T any](nodes []T, n int, score func(T) uint64, down func(T) bool) []T {
 	sorted := slices.Clone(nodes)
 	slices.SortStableFunc(sorted, func(a, b T) int { return cmp.Compare(score(b), score(a)) })

@@ -9,8 +9,8 @@ const (
 	wrongMost   = 0.5  // of batches, from which on a node is of no help
 )
 
-// Trust is what a node's behaviour earned it. A node that is doubted gets wants that nobody else takes, and a probe now and then, until a
-// batch comes from it. The zero value trusts.
+// Trust is what a node's behaviour earned it. A node that is doubted gets wants that nobody else takes, and a probe now
+// and then, until a batch comes from it. The zero value trusts.
 type Trust struct {
 	failures     int     // in a row
 	wrong        float64 // share of batches that were not what they had to be, of late
@@ -45,8 +45,8 @@ func (t *Trust) RecordDelivery(now float64) {
 // IsDoubted reports whether others go first.
 func (t *Trust) IsDoubted() bool { return t.delay > 0 }
 
-// MayHelp reports whether a node that is doubted may have what would come too late from others: it answers, and most batches of late were
-// what they had to be.
+// MayHelp reports whether a node that is doubted may have what would come too late from others: it answers, and most
+// batches of late were what they had to be.
 func (t *Trust) MayHelp() bool {
 	return t.IsDoubted() && t.failures < doubtAfter && t.wrong < wrongMost
 }

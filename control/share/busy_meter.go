@@ -17,8 +17,8 @@ func (h *BusyMeter) Add(n int, now float64) {
 	h.samples, h.since = h.samples+n, now
 }
 
-// Seconds with work at hand until now; a second with samples for half of the workers only counts half. A node whose cores are throttled
-// or whose storage is slow does less in them than workers times this.
+// Seconds with work at hand until now; a second with samples for half of the workers only counts half. A node whose
+// cores are throttled or whose storage is slow does less in them than workers times this.
 func (h *BusyMeter) Seconds(now float64) float64 {
 	h.Add(0, now)
 	return h.seconds

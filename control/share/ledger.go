@@ -1,11 +1,12 @@
-// Package share decides whom a node works for next: arithmetic only, without clock or goroutine. The caller guards it, and passes time in
-// seconds since whatever it likes.
+// Package share decides whom a node works for next: arithmetic only, without clock or goroutine. The caller guards it,
+// and passes time in seconds since whatever it likes.
 //
-// An account's wants are served by the steps that they are for: the ranks of a job step together, so whichever is behind goes first. An account
-// whose earliest want is due within twice the time that one of its batches takes is urgent, and urgent accounts go first: among
-// them that of the tenant with the least virtual time, which grows by the cost of what it was served over its weight. So a trainer that is fed asks
-// for nothing that hurts others, and one that says all is due at once gains its share and no more. What nobody urgent wants goes to
-// whoever's want is due first, and is charged to nobody.
+// An account's wants are served by the steps that they are for: the ranks of a job step together, so whichever is
+// behind goes first. An account whose earliest want is due within twice the time that one of its batches takes is
+// urgent, and urgent accounts go first: among them that of the tenant with the least virtual time, which grows by the
+// cost of what it was served over its weight. So a trainer that is fed asks for nothing that hurts others, and one that
+// says all is due at once gains its share and no more. What nobody urgent wants goes to whoever's want is due first,
+// and is charged to nobody.
 package share
 
 import (
@@ -21,7 +22,8 @@ const urgentMakes = 2
 // costWeight is that of the newest batch in what a job's samples cost.
 const costWeight = 0.1
 
-// Tenant is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants over. It belongs to one Queue.
+// Tenant is whoever accounts belong to: one has the share of its weight, however many accounts it spreads its wants
+// over. It belongs to one Queue.
 type Tenant struct {
 	weight         float64
 	v              float64 // virtual time: cost of service over weight, in the ledger's unit
@@ -58,15 +60,16 @@ func (a *Account) weightShare() float64 {
 	return a.tenant.weight / float64(max(a.tenant.activeAccounts, 1))
 }
 
-// ledger is the virtual time of a node. Its unit is what a sample of the first batch cost, so that samples which are handed out before can be
-// counted too: for nothing, whoever came first would have all until then.
+// ledger is the virtual time of a node. Its unit is what a sample of the first batch cost, so that samples which are
+// handed out before can be counted too: for nothing, whoever came first would have all until then.
 type ledger struct {
 	v    float64
 	unit float64            // core-seconds; 0: no batch was made
 	cost control.SampleCost // of all accounts
 }
 
-// recordCost takes what a batch of so many samples took: seconds from the first sample's beginning to the end, and core-seconds.
+// recordCost takes what a batch of so many samples took: seconds from the first sample's beginning to the end, and
+// core-seconds.
 func (l *ledger) recordCost(a *Account, seconds, coreSeconds float64, samples int) {
 	a.makes.Add(seconds)
 	a.cost.AddBatch(coreSeconds, max(samples, 1), costWeight)
@@ -74,8 +77,8 @@ func (l *ledger) recordCost(a *Account, seconds, coreSeconds float64, samples in
 	l.unit = cmp.Or(l.unit, float64(l.cost))
 }
 
-// updateUrgency notes whether an account whose earliest want is due in so many seconds is urgent. Who becomes urgent brings no credit from the
-// time in which he was not.
+// updateUrgency notes whether an account whose earliest want is due in so many seconds is urgent. Who becomes urgent
+// brings no credit from the time in which he was not.
 func (l *ledger) updateUrgency(a *Account, due float64) {
 	urgent, p := due <= urgentMakes*a.makes.Value(), a.tenant
 	if urgent && !a.urgent {
@@ -112,7 +115,8 @@ func (l *ledger) chargeSample(a *Account) {
 	a.v += price
 }
 
-// sampleCost is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0: nothing is known yet.
+// sampleCost is the core-seconds that a sample of an account costs, or one of all accounts while that is unknown; 0:
+// nothing is known yet.
 func (l *ledger) sampleCost(a *Account) float64 {
 	if a.cost == 0 {
 		return float64(l.cost)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Queue holds entries by account and hands them out one sample at a time, so that whoever becomes urgent waits for a sample, never for
-// a batch. The zero value is ready.
+// Queue holds entries by account and hands them out one sample at a time, so that whoever becomes urgent waits for a
+// sample, never for a batch. The zero value is ready.
 type Queue[T any] struct {
 	ledger  ledger
 	heaps   []*accountHeap[T] // of accounts with entries
@@ -74,8 +74,8 @@ type Portion[T any] struct {
 	First, Count int
 }
 
-// Push queues count samples that a step of the account needs by a due time, in seconds. An account's entries are served in the order of their
-// steps, and of their dues within one.
+// Push queues count samples that a step of the account needs by a due time, in seconds. An account's entries are served
+// in the order of their steps, and of their dues within one.
 func (q *Queue[T]) Push(value T, a *Account, step uint64, due float64, count int) *Entry[T] {
 	q.seq++
 	q.samples += count
@@ -116,8 +116,8 @@ func (q *Queue[T]) removeEntry(e *Entry[T]) bool {
 	return true
 }
 
-// MoveUp hands what is left of an entry to an account that needs it earlier, for that step, and pays for it. A due that is not earlier changes
-// nothing.
+// MoveUp hands what is left of an entry to an account that needs it earlier, for that step, and pays for it. A due that
+// is not earlier changes nothing.
 func (q *Queue[T]) MoveUp(e *Entry[T], a *Account, step uint64, due float64) {
 	if due < e.due && q.removeEntry(e) {
 		e.account, e.step, e.due = a, step, due
@@ -125,7 +125,8 @@ func (q *Queue[T]) MoveUp(e *Entry[T], a *Account, step uint64, due float64) {
 	}
 }
 
-// isDueBefore is the order by due, for entries of different accounts, whose steps have nothing to do with each other, or of one step.
+// isDueBefore is the order by due, for entries of different accounts, whose steps have nothing to do with each other,
+// or of one step.
 func (e *Entry[T]) isDueBefore(f *Entry[T]) bool {
 	return e.due < f.due || e.due == f.due && e.seq < f.seq
 }
@@ -143,7 +144,8 @@ func (q *Queue[T]) heapOf(a *Account) *accountHeap[T] {
 	return l
 }
 
-// Drop makes an entry come next, with all that is left of it in one portion that nobody pays for. One that was handed out whole stays so.
+// Drop makes an entry come next, with all that is left of it in one portion that nobody pays for. One that was handed
+// out whole stays so.
 func (q *Queue[T]) Drop(e *Entry[T]) {
 	if q.removeEntry(e) {
 		q.dropped = append(q.dropped, e)
@@ -162,7 +164,8 @@ func (q *Queue[T]) removeIfEmpty(l *accountHeap[T]) {
 // Take hands out the next sample; false if there is none.
 func (q *Queue[T]) Take(now float64) (Portion[T], bool) { return q.TakeUnless(now, nil) }
 
-// TakeUnless is Take that leaves accounts out for which held says that what they need first has to wait for something else.
+// TakeUnless is Take that leaves accounts out for which held says that what they need first has to wait for something
+// else.
 func (q *Queue[T]) TakeUnless(now float64, held func(T) bool) (Portion[T], bool) {
 	if len(q.dropped) > 0 {
 		e := q.dropped[0]
@@ -193,8 +196,9 @@ func (q *Queue[T]) TakeUnless(now float64, held func(T) bool) (Portion[T], bool)
 	return t, true
 }
 
-// chooseHeap is the heap that is served next: of urgent accounts that of the tenant with the least virtual time, of which the one with the least
-// of its own, else the one whose want is due first. Heaps whose first entry is held are left out.
+// chooseHeap is the heap that is served next: of urgent accounts that of the tenant with the least virtual time, of
+// which the one with the least of its own, else the one whose want is due first. Heaps whose first entry is held are
+// left out.
 func (q *Queue[T]) chooseHeap(now float64, held func(T) bool) *accountHeap[T] {
 	var best *accountHeap[T]
 	for _, l := range q.heaps {
@@ -219,8 +223,9 @@ func (l *accountHeap[T]) isServedBefore(m *accountHeap[T]) bool {
 	return l.soonest.isDueBefore(m.soonest)
 }
 
-// RecordCost takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds. Of the seconds counts what it would have
-// taken alone: if others' samples between its own made it urgent sooner, everybody would be urgent at last, and nobody early.
+// RecordCost takes what an entry took: seconds from its first sample's beginning to its end, and core-seconds. Of the
+// seconds counts what it would have taken alone: if others' samples between its own made it urgent sooner, everybody
+// would be urgent at last, and nobody early.
 func (q *Queue[T]) RecordCost(e *Entry[T], seconds, coreSeconds float64) {
 	if e.among > e.count {
 		seconds *= float64(e.count) / float64(e.among)
@@ -244,8 +249,8 @@ func (q *Queue[T]) Clear() []*Entry[T] {
 // Begun is how many of an entry's samples were handed out.
 func (e *Entry[T]) Begun() int { return e.next }
 
-// Ahead is the core-seconds of work before a further entry of an account: all that is queued, or what is queued of the account at the
-// share that it has beside the others that wait, whichever is less.
+// Ahead is the core-seconds of work before a further entry of an account: all that is queued, or what is queued of the
+// account at the share that it has beside the others that wait, whichever is less.
 func (q *Queue[T]) Ahead(a *Account) float64 {
 	var all, own, weights float64
 	for _, l := range q.heaps {

@@ -25,7 +25,8 @@ type trainer struct {
 	served  float64 // core-seconds
 }
 
-// play runs trainers on one node of 32 cores, sample by sample, for so many seconds. Shares and stalls count after a tenth of it.
+// play runs trainers on one node of 32 cores, sample by sample, for so many seconds. Shares and stalls count after a
+// tenth of it.
 func play(seconds float64, trainers ...*trainer) {
 	const cores = 32.0
 	var q Queue[want]
@@ -66,7 +67,8 @@ type want struct {
 	begun  *float64
 }
 
-// advance has the loop take what is there by now, and wants up to the window. It returns when the loop would take the next one.
+// advance has the loop take what is there by now, and wants up to the window. It returns when the loop would take the
+// next one.
 func (tr *trainer) advance(q *Queue[want], now, warm float64) float64 {
 	if now < tr.start {
 		return tr.start
@@ -97,7 +99,8 @@ func job(load, step float64, batch int) *trainer {
 	return &trainer{weight: 1, load: load, step: step, batch: batch, window: 16}
 }
 
-// Script 8: three jobs that take a fifth of a node each stay fed beside one that says that all it wants is due at once, and wants 0.9 of it.
+// Script 8: three jobs that take a fifth of a node each stay fed beside one that says that all it wants is due at once,
+// and wants 0.9 of it.
 func TestLiar(t *testing.T) {
 	const seconds = 120.0
 	liar := job(0.9, 0.2, 64)
@@ -171,7 +174,8 @@ func TestLargeBatches(t *testing.T) {
 	}
 }
 
-// Two trainers on a node that cannot feed both: the fed one asks for less and the starving one has the rest, up to its share.
+// Two trainers on a node that cannot feed both: the fed one asks for less and the starving one has the rest, up to its
+// share.
 func TestStarvingGetsTheRest(t *testing.T) {
 	fed, starving := job(0.3, 0.2, 16), job(1.2, 0.1, 32)
 	play(60, fed, starving)
@@ -221,7 +225,8 @@ func TestStepsWithinAnAccount(t *testing.T) {
 	}
 }
 
-// An account is as urgent as its earliest due, though it is served by steps: one rank of it starves while another, which is behind, has enough.
+// An account is as urgent as its earliest due, though it is served by steps: one rank of it starves while another,
+// which is behind, has enough.
 func TestUrgentBehindALaterDue(t *testing.T) {
 	var q Queue[string]
 	a, b := NewAccount(1), NewAccount(1)
@@ -365,7 +370,8 @@ func TestHasten(t *testing.T) {
 	}
 }
 
-// Of what a batch took counts what it would have taken alone: two accounts that are urgent at once are handed samples in turn.
+// Of what a batch took counts what it would have taken alone: two accounts that are urgent at once are handed samples
+// in turn.
 func TestMakesAreAlone(t *testing.T) {
 	var q Queue[int]
 	a, b := NewAccount(1), NewAccount(1)

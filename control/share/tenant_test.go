@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A tenant has the share of its weight, however many accounts it spreads its wants over, and whether it keeps them or takes a new one for each.
+// A tenant has the share of its weight, however many accounts it spreads its wants over, and whether it keeps them or
+// takes a new one for each.
 func TestTenants(t *testing.T) {
 	for name, wants := range map[string]func(*Tenant) func() *Account{
 		"many accounts": func(p *Tenant) func() *Account {

@@ -1,9 +1,11 @@
-// Command notices writes the licence texts of all that is linked into a program, as those licences ask of whoever passes the program on:
+// Command notices writes the licence texts of all that is linked into a program, as those licences ask of whoever
+// passes the program on:
 //
 //	go run ./deploy/notices FILE PACKAGE
 //
-// It reads what the go command says of the package's dependencies, and takes the texts from their folders in the module cache: those in each linked
-// package's folder and in all above it, up to the module's. A module without any is an error. Go's own licence comes first.
+// It reads what the go command says of the package's dependencies, and takes the texts from their folders in the module
+// cache: those in each linked package's folder and in all above it, up to the module's. A module without any is an
+// error. Go's own licence comes first.
 package main
 
 import (

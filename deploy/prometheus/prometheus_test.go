@@ -1,6 +1,7 @@
 //go:build prometheus
 
-// Package prometheus_test has a real Prometheus scrape a real node, and evaluates what is shipped for it: make test-prometheus.
+// Package prometheus_test has a real Prometheus scrape a real node, and evaluates what is shipped for it: make
+// test-prometheus.
 package prometheus_test
 
 import (
@@ -53,7 +54,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// begin starts a program, which is stopped at the end of the test, and returns what the groups of the expression match in its log.
+// begin starts a program, which is stopped at the end of the test, and returns what the groups of the expression match
+// in its log.
 func begin(t *testing.T, c *exec.Cmd, expression string) []string {
 	t.Helper()
 	r, err := c.StderrPipe()
@@ -130,7 +132,8 @@ func startNode(t *testing.T) *target {
 	return n
 }
 
-// train is a training of one rank, whose GPU stands still for a quarter of its time, and that has had a batch and a failure.
+// train is a training of one rank, whose GPU stands still for a quarter of its time, and that has had a batch and a
+// failure.
 func (n *target) train(name string) {
 	n.t.Helper()
 	stream, err := n.feed.Fetch(n.t.Context())
@@ -248,8 +251,8 @@ func runs(series []map[string]string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Two trainings of one scrape job stay two, in metrics, rules and the dashboard, whatever labels Prometheus adds; and it reaches a node by TLS and a
-// token file.
+// Two trainings of one scrape job stay two, in metrics, rules and the dashboard, whatever labels Prometheus adds; and
+// it reaches a node by TLS and a token file.
 func TestScrape(t *testing.T) {
 	n := startNode(t)
 	n.train("one")

@@ -1,5 +1,5 @@
-// Command packages writes the table of packages in docs/architecture.md: of each its comment's first sentence, and what it imports
-// of ours.
+// Command packages writes the table of packages in docs/architecture.md: of each its comment's first sentence, and what
+// it imports of ours.
 //
 //	go generate ./docs/packages
 //
@@ -113,7 +113,8 @@ func printTable(packages []sourcePackage) string {
 	return b.String()
 }
 
-// describe is the first sentence of a package's comment without its first two words, as "Package batch" or "Command feedwater".
+// describe is the first sentence of a package's comment without its first two words, as "Package batch" or "Command
+// feedwater".
 func describe(p *sourcePackage) string {
 	text := strings.Join(strings.Fields(p.Doc), " ")
 	if _, rest, ok := strings.Cut(text, " "+path.Base(p.ImportPath)+" "); ok && p.Name == path.Base(p.ImportPath) || p.Name == "main" {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// A store whose disk stands still is left at once, and whoever waits for it is let go. Its memory comes back: at once, or with the call that
-// needs it.
+// A store whose disk stands still is left at once, and whoever waits for it is let go. Its memory comes back: at once,
+// or with the call that needs it.
 func TestAbandon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held atomic.Int64

@@ -21,7 +21,8 @@ func bytesIn(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// Several builders that know nothing of one another write everything. What later files replace goes; the Stores that had it go on.
+// Several builders that know nothing of one another write everything. What later files replace goes; the Stores that
+// had it go on.
 func TestReplacedFilesAreDropped(t *testing.T) {
 	dir := t.TempDir()
 	var all []*Cache

@@ -423,7 +423,8 @@ func TestPutAll(t *testing.T) {
 	})
 }
 
-// A disk that is full, at any byte, or may not be written: what was there is found, nothing is left behind, and somebody is told, once.
+// A disk that is full, at any byte, or may not be written: what was there is found, nothing is left behind, and
+// somebody is told, once.
 func TestDiskTakesNothing(t *testing.T) {
 	for room := range 500 {
 		dir := t.TempDir()

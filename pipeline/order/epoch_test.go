@@ -17,7 +17,8 @@ func TestStepsByHand(t *testing.T) {
 		count uint64
 		steps steps
 	}{
-		// G = 21: 23 full steps make 483, 17 are left, ⌈17/3⌉ = 6 each, 18 in all, the last one is position 500: a repeat.
+		// G = 21: 23 full steps make 483, 17 are left, ⌈17/3⌉ = 6 each, 18 in all, the last one is position 500: a
+		// repeat.
 		"500 by 3×7, short": {Epoch{Samples: 500, Ranks: 3, Batch: 7}, 24, append(
 			last(462, Share{462, 7, 7, 483}, Share{469, 7, 7, 483}, Share{476, 7, 7, 483}),
 			last(483, Share{483, 6, 6, 500}, Share{489, 6, 6, 500}, Share{495, 6, 5, 500})...)},
@@ -61,7 +62,8 @@ func TestStepsByHand(t *testing.T) {
 	}
 }
 
-// Whatever the sizes: ranks agree on count and next cursor, every sample comes exactly once, repeats are fewer than ranks.
+// Whatever the sizes: ranks agree on count and next cursor, every sample comes exactly once, repeats are fewer than
+// ranks.
 func TestEveryPositionOnce(t *testing.T) {
 	for samples := uint64(1); samples <= 60; samples++ {
 		for ranks := 1; ranks <= 5; ranks++ {

@@ -8,10 +8,10 @@ import (
 // A maker writes the n numbers of one random permutation, one per key.
 type maker func(out []uint32, key uint64)
 
-// chiSquare draws permutations of n numbers under many keys and returns how far two tables are from uniform, in standard
-// deviations: which number stands where, and which number follows which. Over all permutations the statistics' means are n(n−1) and
-// (n−1)²; the position table, whose rows and columns have fixed sums, is brought to (n−1)² too. Wilson and
-// Hilferty's cube root makes the small tables normal enough.
+// chiSquare draws permutations of n numbers under many keys and returns how far two tables are from uniform, in
+// standard deviations: which number stands where, and which number follows which. Over all permutations the statistics'
+// means are n(n−1) and (n−1)²; the position table, whose rows and columns have fixed sums, is brought to (n−1)² too.
+// Wilson and Hilferty's cube root makes the small tables normal enough.
 func chiSquare(n, keys int, write maker) (position, successor float64) {
 	at, next := make([]uint32, n*n), make([]uint32, n*n)
 	out := make([]uint32, n)
@@ -93,8 +93,8 @@ func TestOrderIsUniform(t *testing.T) {
 	}
 }
 
-// The network serves more than tableSamples samples; small sizes are where its rounds can be told from chance. Below 7 they always
-// can: each round is an even permutation of a tiny domain.
+// The network serves more than tableSamples samples; small sizes are where its rounds can be told from chance. Below 7
+// they always can: each round is an even permutation of a tiny domain.
 func TestNetworkIsUniformAndEightRoundsAreNot(t *testing.T) {
 	small, keys := sizes(7, 24, 1), func(n int) int { return 90000 / n }
 	rounds := func(r int) (float64, int) {
@@ -108,7 +108,8 @@ func TestNetworkIsUniformAndEightRoundsAreNot(t *testing.T) {
 	}
 }
 
-// Above tableSamples: which 32nd of the samples stands in which 32nd of the positions, and follows a sample of which 32nd.
+// Above tableSamples: which 32nd of the samples stands in which 32nd of the positions, and follows a sample of which
+// 32nd.
 func TestLargeOrderIsUniform(t *testing.T) {
 	const bins, keys = 32, 20
 	for _, n := range []uint64{1025, 1332, 4099, 65537, 1<<20 + 7, MaxSamples} {
@@ -129,7 +130,8 @@ func TestLargeOrderIsUniform(t *testing.T) {
 			for _, c := range table {
 				x += (c - e) * (c - e) / e
 			}
-			// One-sided: a permutation is more even than independent draws. (bins do not divide n: 1 part in 33 at n = 1025.)
+			// One-sided: a permutation is more even than independent draws. (bins do not divide n: 1 part in 33 at n =
+			// 1025.)
 			if z := deviation(x, bins*bins-1); z > limit {
 				t.Errorf("%d samples, %s: %.1f standard deviations from uniform", n, name, z)
 			}

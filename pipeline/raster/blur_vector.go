@@ -7,8 +7,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// vectorConvolution is gaussianConvolution by kernels: many values at once, and products added with one rounding each, which is as good. It keeps as many
-// rows of the source, as float32 and with their reflections, as the kernel is high, for the values that are summed as torch does.
+// vectorConvolution is gaussianConvolution by kernels: many values at once, and products added with one rounding each,
+// which is as good. It keeps as many rows of the source, as float32 and with their reflections, as the kernel is high,
+// for the values that are summed as torch does.
 type vectorConvolution struct {
 	gaussianConvolution
 	values       []float32 // a ring of rows of the source, then one of rows of sums
@@ -120,7 +121,8 @@ func (b *vectorConvolution) roundRow(dst []byte, y int) {
 	copy(dst, b.pixels)
 }
 
-// setExact sets values of row y as torch computes them: products from left to right and from top to bottom, each added with one rounding.
+// setExact sets values of row y as torch computes them: products from left to right and from top to bottom, each added
+// with one rounding.
 func (b *vectorConvolution) setExact(places []int, y int) {
 	if len(places) == 0 {
 		return

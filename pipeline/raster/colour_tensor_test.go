@@ -29,7 +29,8 @@ func TestTorchSumIsACascade(t *testing.T) {
 	}
 }
 
-// A hue that is turned by nothing, or all around, is the picture: torchvision's way to HSV and back loses nothing of 8 bits there.
+// A hue that is turned by nothing, or all around, is the picture: torchvision's way to HSV and back loses nothing of 8
+// bits there.
 func TestHuesOfTensorsReturn(t *testing.T) {
 	var w Workspace
 	m, want := manyColours()

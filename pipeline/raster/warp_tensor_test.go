@@ -42,7 +42,8 @@ func TestBoundsOfTensors(t *testing.T) {
 	}
 }
 
-// Where a perspective divides by nothing, torch's bilinear pixels are 0, whatever is painted outside; its nearest ones are outside.
+// Where a perspective divides by nothing, torch's bilinear pixels are 0, whatever is painted outside; its nearest ones
+// are outside.
 func TestHorizonOfAPerspective(t *testing.T) {
 	src := pixel.Image{Pix: bytes.Repeat([]byte{200}, 3*8*8+64), W: 8, H: 8, Stride: 3 * 8}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())

@@ -11,7 +11,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
-// crops are typical training crops of a 500×375 photograph; kind chooses those whose vertical pass comes first, the others, or all.
+// crops are typical training crops of a 500×375 photograph; kind chooses those whose vertical pass comes first, the
+// others, or all.
 func crops(kind string) (c []image.Point) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for n := 0; n < 64; {

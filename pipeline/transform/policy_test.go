@@ -106,7 +106,8 @@ func TestPolicyArguments(t *testing.T) {
 	}
 }
 
-// Thresholds of the first generation are spaced from 255; v2's, 255 times what is spaced from 1, lie beside most of them.
+// Thresholds of the first generation are spaced from 255; v2's, 255 times what is spaced from 1, lie beside most of
+// them.
 func TestSolarizeOfGenerations(t *testing.T) {
 	first, second := generation{1}.applyTo(wide), generation{}.applyTo(wide)
 	same := 0

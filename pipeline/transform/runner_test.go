@@ -276,7 +276,8 @@ func TestImpossibleSizesAreTheSamplesFault(t *testing.T) {
 	}
 }
 
-// Of a picture that is larger than any is made only what is cut out of it takes memory, and it is what is cut out of the whole.
+// Of a picture that is larger than any is made only what is cut out of it takes memory, and it is what is cut out of
+// the whole.
 func TestOnlyTheCropIsMade(t *testing.T) {
 	picture := testPicture(2, 600)
 	for name, c := range map[string]struct{ whole, cut string }{
@@ -401,7 +402,8 @@ func TestRunAllocatesNothing(t *testing.T) {
 	}
 }
 
-// allocatesNothing runs a chain on samples that differ, pictures of 100×80 pixels, and counts once it has seen them all.
+// allocatesNothing runs a chain on samples that differ, pictures of 100×80 pixels, and counts once it has seen them
+// all.
 func allocatesNothing(t *testing.T, plan string) {
 	t.Helper()
 	rn := newRunner(t, parse(t, plan), Options{})

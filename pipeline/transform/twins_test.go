@@ -10,8 +10,8 @@ import (
 
 var updateTwins = flag.Bool("update-twins", false, "rewrite testdata/twins.json")
 
-// twins is what this package and package feedwater of Python both have to know, since a trainer checks a transform, and teaches
-// CTAugment, before it has a node. python/tests/test_twins.py reads the same file.
+// twins is what this package and package feedwater of Python both have to know, since a trainer checks a transform, and
+// teaches CTAugment, before it has a node. python/tests/test_twins.py reads the same file.
 type twins struct {
 	EqualDialects []string      `json:"equal_dialects"` // ops that do the same in both dialects
 	CTAugment     []learntTwins `json:"ct_augment"`     // in the order of their weights

@@ -8,7 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// What a sample's ops could take at worst is bounded; which op is too much is said before anything is decoded, whatever the epoch.
+// What a sample's ops could take at worst is bounded; which op is too much is said before anything is decoded, whatever
+// the epoch.
 func TestWorkIsBounded(t *testing.T) {
 	elastic := `{"op":"ElasticTransform"}`
 	for _, c := range []struct {

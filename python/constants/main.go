@@ -1,5 +1,5 @@
-// Command constants writes the Go constants that Python needs, too, as a Python module: python/feedwater/_common/constants.py. So each is stated
-// once, in Go.
+// Command constants writes the Go constants that Python needs, too, as a Python module:
+// python/feedwater/_common/constants.py. So each is stated once, in Go.
 //
 //	go generate ./python/constants
 package main

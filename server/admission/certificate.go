@@ -93,7 +93,8 @@ func endOfChain(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// clientCAs are those that clients' certificates have to be signed by now, by the TLS of their port; another pool after each change of the files.
+// clientCAs are those that clients' certificates have to be signed by now, by the TLS of their port; another pool after
+// each change of the files.
 func clientCAs(config *tls.Config) *x509.CertPool {
 	if config == nil {
 		return nil

@@ -33,9 +33,11 @@ type Options struct {
 	Access Access
 	// TLS of connections; nil: plaintext. TLSFiles makes one.
 	TLS *tls.Config
-	// HostConnections and Connections are how many are open at once, from one address and together. Default 256 and 4096.
+	// HostConnections and Connections are how many are open at once, from one address and together. Default 256
+	// and 4096.
 	HostConnections, Connections int
-	// HostShare is how much of one core each address may take for its connections, handshakes and requests. Default 0.05.
+	// HostShare is how much of one core each address may take for its connections, handshakes and requests. Default
+	// 0.05.
 	HostShare float64
 	// HelloTimeout ends a call whose first message does not come for so long. Default 20 s.
 	HelloTimeout time.Duration

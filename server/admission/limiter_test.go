@@ -40,7 +40,8 @@ func TestCostOfFrames(t *testing.T) {
 	}
 }
 
-// An address may begin all connections that it may have at once, and after that so many a second as its share of a core pays for.
+// An address may begin all connections that it may have at once, and after that so many a second as its share of a core
+// pays for.
 func TestConnectionsPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := admission.NewHosts(admission.Options{HostConnections: 64, Connections: 128, HostShare: 0.05})
@@ -103,7 +104,8 @@ func (c *crowd) Accept() (net.Conn, error) {
 	return &caller{addr: "10.0.0.1", crowd: c}, nil
 }
 
-// Whoever connects as fast as the node listens is hung up on, at a pace that costs the node little; others come in between.
+// Whoever connects as fast as the node listens is hung up on, at a pace that costs the node little; others come in
+// between.
 func TestFloodOfConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := admission.NewHosts(admission.Options{HostConnections: 64, Connections: 1000, HostShare: 0.05})

@@ -116,8 +116,8 @@ func (r *reloadedFiles[T]) noteLate(look <-chan struct{}) {
 	}
 }
 
-// lookAtFiles makes the value again if the files are not what was seen, or if good is not set. It uses r.mu only when the
-// storage has answered.
+// lookAtFiles makes the value again if the files are not what was seen, or if good is not set. It uses r.mu only when
+// the storage has answered.
 func (r *reloadedFiles[T]) lookAtFiles(number int, look chan struct{}, seen []fileVersion, good bool) {
 	now := r.statFiles()
 	if slices.EqualFunc(now, seen, fileVersion.isStill) && good {

@@ -64,8 +64,8 @@ func TestFileIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Storage that does not answer keeps nobody waiting but once: what the file held before stays in force, and it is looked at again later although
-// what hung may hang for ever.
+// Storage that does not answer keeps nobody waiting but once: what the file held before stays in force, and it is
+// looked at again later although what hung may hang for ever.
 func TestFileOnStorageThatHangs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write := func(text string) {

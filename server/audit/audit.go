@@ -1,4 +1,5 @@
-// Package audit writes what a node did for whom: one line for each job whose last stream has ended, one for calls that were turned away.
+// Package audit writes what a node did for whom: one line for each job whose last stream has ended, one for calls that
+// were turned away.
 package audit
 
 import (
@@ -14,13 +15,14 @@ import (
 	"github.com/feedwater-io/feedwater/server/admission"
 )
 
-// Line is one line of a node's audit log, as JSON: a job, when its last stream here has ended, or a call that was turned away.
+// Line is one line of a node's audit log, as JSON: a job, when its last stream here has ended, or a call that was
+// turned away.
 type Line struct {
 	Time time.Time `json:"time"`
 	// Event is "job" or "refused".
 	Event string `json:"event"`
-	// Identity is that of the token or the client certificate; empty where nobody has to say who he is. Host is the address it came from,
-	// of a job the first one's.
+	// Identity is that of the token or the client certificate; empty where nobody has to say who he is. Host is the
+	// address it came from, of a job the first one's.
 	Identity string `json:"identity"`
 	Host     string `json:"host"`
 
@@ -40,7 +42,8 @@ type Line struct {
 	CoreSeconds float64 `json:"core_seconds,omitempty"`
 	Failures    uint64  `json:"failures,omitempty"`
 
-	// Method that was called, the Code of the answer, and why; Unsaid is how many more calls were turned away since the line before.
+	// Method that was called, the Code of the answer, and why; Unsaid is how many more calls were turned away since the
+	// line before.
 	Method string `json:"method,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Why    string `json:"why,omitempty"`
@@ -77,7 +80,8 @@ func New(write func(Line)) *Log {
 	return &Log{write: write, some: rate.NewLimiter(1, 20), jobs: map[jobKey]*Record{}}
 }
 
-// BeginStream notes that a job has one more stream; the record has to be closed. c is who called; nil within the process.
+// BeginStream notes that a job has one more stream; the record has to be closed. c is who called; nil within the
+// process.
 func (l *Log) BeginStream(c *admission.Caller, job string, plan *pipeline.Plan) *Record {
 	line := Line{Event: "job", Job: job, Root: plan.Source.Root, Path: plan.Source.Path, Fingerprint: plan.Source.Fingerprint, Plan: plan.Hash()}
 	if c != nil {

@@ -42,7 +42,8 @@ func TestQuotaAndBudget(t *testing.T) {
 	}
 }
 
-// Whoever comes later finds memory, however much those before him want, and who counts less has less; what is free one want may have.
+// Whoever comes later finds memory, however much those before him want, and who counts less has less; what is free one
+// want may have.
 func TestSharesOfMemory(t *testing.T) {
 	m := &Memory{Limit: 1000 << 10}
 	hold := func(weight float64) (held int64, q *Quota) {

@@ -152,8 +152,8 @@ func TestGatheredIsHeld(t *testing.T) {
 	}
 }
 
-// A slot that gRPC is done with counts against the budget while a connection has yet to write some of it, whatever the garbage collector finds,
-// and is lent again afterwards.
+// A slot that gRPC is done with counts against the budget while a connection has yet to write some of it, whatever the
+// garbage collector finds, and is lent again afterwards.
 func TestGatheredIsCounted(t *testing.T) {
 	m := &Memory{Limit: 1 << 20}
 	q := NewQuota(m, m.Limit)
@@ -237,7 +237,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A connection that is closed holds nothing any more, though nobody writes or flushes, and gRPC may keep it for a while.
+// A connection that is closed holds nothing any more, though nobody writes or flushes, and gRPC may keep it for a
+// while.
 func TestGatheredIsClosed(t *testing.T) {
 	m := &Memory{Limit: 1 << 20}
 	q := NewQuota(m, m.Limit)
@@ -294,7 +295,8 @@ func fill(t *testing.T, c net.Conn) {
 	_ = c.SetWriteDeadline(time.Time{})
 }
 
-// A batch of which nothing more comes does not wait for company, and what does not lie in slots is written at once too, but little of it at a time.
+// A batch of which nothing more comes does not wait for company, and what does not lie in slots is written at once too,
+// but little of it at a time.
 func TestGatheredAtOnce(t *testing.T) {
 	m := &Memory{Limit: 8 << 20}
 	q := NewQuota(m, m.Limit)
@@ -324,7 +326,8 @@ func TestGatheredAtOnce(t *testing.T) {
 	}
 }
 
-// Some of a batch, or of a frame, has nobody write it soon, for more is to come; if it does not, the clock has it written.
+// Some of a batch, or of a frame, has nobody write it soon, for more is to come; if it does not, the clock has it
+// written.
 func TestGatheredWaits(t *testing.T) {
 	m := &Memory{Limit: 8 << 20}
 	q := NewQuota(m, m.Limit)

@@ -39,7 +39,8 @@ func submit(g *Group, name string, f *fakeWant) *Waiter {
 	return w
 }
 
-// Wants of one batch are one call, made as early as the most urgent of them needs it; those that come later find it in the cache.
+// Wants of one batch are one call, made as early as the most urgent of them needs it; those that come later find it in
+// the cache.
 func TestEqualWantsAreOneCall(t *testing.T) {
 	g := New(100)
 	now := time.Now()

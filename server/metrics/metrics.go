@@ -1,5 +1,5 @@
-// Package metrics counts what a node does, for Prometheus, for watchers. It decides nothing. All that it tells has base units: seconds,
-// bytes, core-seconds. Its methods may be called from many goroutines at once.
+// Package metrics counts what a node does, for Prometheus, for watchers. It decides nothing. All that it tells has base
+// units: seconds, bytes, core-seconds. Its methods may be called from many goroutines at once.
 package metrics
 
 import (
@@ -154,7 +154,8 @@ func (m *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// CountMade counts a batch that came back from the pipeline: of a want that arrived, and was due. Shared tells that another want had it made.
+// CountMade counts a batch that came back from the pipeline: of a want that arrived, and was due. Shared tells that
+// another want had it made.
 func (m *Collector) CountMade(h *pb.Header, arrived, due time.Time, shared bool) {
 	now := time.Now()
 	m.makeSeconds.Observe(now.Sub(arrived).Seconds())

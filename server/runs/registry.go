@@ -101,7 +101,7 @@ func (b *Registry) takeRun(k Key) *Run {
 
 // newAccount is a new run's, and whether it is others', too. Where nobody has to say who he is each run counts by
 // itself. mu is held.
-func (b *Registry) newAccount(identity string) (a *share.Account, crowded bool) {
+func (b *Registry) newAccount(identity string) (a *share.Account, isOverflow bool) {
 	if identity == "" {
 		return share.NewAccount(b.Weight(identity)), false
 	}

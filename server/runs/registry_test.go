@@ -24,7 +24,8 @@ func TestStepsOfSharedAccounts(t *testing.T) {
 	}
 }
 
-// Identities that come once, as certificates of short life bring them, are forgotten, unless they have runs or left just now.
+// Identities that come once, as certificates of short life bring them, are forgotten, unless they have runs or left
+// just now.
 func TestTenantsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := Registry{Weight: func(string) float64 { return 1 }}

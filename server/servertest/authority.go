@@ -47,8 +47,8 @@ func NewAuthority(t TB, name string) *Authority {
 // Pair are the files of a certificate and its key.
 type Pair struct{ Cert, Key string }
 
-// Issue makes a certificate for name, both a server's and a client's: valid from an hour ago until so much from now, for the machine
-// itself and for hosts.
+// Issue makes a certificate for name, both a server's and a client's: valid from an hour ago until so much from now,
+// for the machine itself and for hosts.
 func (a *Authority) Issue(name string, valid time.Duration, hosts ...string) Pair {
 	a.t.Helper()
 	dir := a.t.TempDir()

@@ -1,6 +1,6 @@
-// Package servertest has a stand-in for the pipeline, so that the wire can be tested and measured without pictures: its batches
-// are cheap, and their bytes are a function of data, seed and name, as a pipeline's are. It starts one goroutine per want; Close waits
-// for them.
+// Package servertest has a stand-in for the pipeline, so that the wire can be tested and measured without pictures: its
+// batches are cheap, and their bytes are a function of data, seed and name, as a pipeline's are. It starts one
+// goroutine per want; Close waits for them.
 package servertest
 
 import (
@@ -43,7 +43,8 @@ type Engine struct {
 	Cores int
 	// Delay, if set, is how long a batch takes, however many there are.
 	Delay func(*batch.Name) time.Duration
-	// SampleTime, if set, is how long each sample keeps one of the Cores, which are given to wants sample by sample as a pipeline's are.
+	// SampleTime, if set, is how long each sample keeps one of the Cores, which are given to wants sample by sample as
+	// a pipeline's are.
 	SampleTime time.Duration
 	// Fail, if set, is asked for the error of a batch.
 	Fail func(*batch.Name) error

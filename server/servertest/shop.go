@@ -8,7 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 )
 
-// shop makes samples on so many cores, each of which takes a fixed time. It runs a goroutine per core while there is work.
+// shop makes samples on so many cores, each of which takes a fixed time. It runs a goroutine per core while there is
+// work.
 type shop struct {
 	mu      sync.Mutex
 	began   time.Time
@@ -70,7 +71,8 @@ func (s *shop) drop(w *pipeline.Want) {
 	}
 }
 
-// work is one core: it makes samples until there are none. A sleep that was too long makes the next one shorter, so that the pace holds.
+// work is one core: it makes samples until there are none. A sleep that was too long makes the next one shorter, so
+// that the pace holds.
 func (e *Engine) work() {
 	s := &e.shop
 	s.mu.Lock()

@@ -15,8 +15,9 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// snapshotCache holds the snapshots in use, one per folder, and takes new ones: one scan at a time per folder, however many ask. Each
-// scan runs in a goroutine of its own, ends when nobody waits for it any more, and is waited for by close.
+// snapshotCache holds the snapshots in use, one per folder, and takes new ones: one scan at a time per folder, however
+// many ask. Each scan runs in a goroutine of its own, ends when nobody waits for it any more, and is waited for by
+// close.
 type snapshotCache struct {
 	scanner Scanner
 	// idle is how long a snapshot that nobody uses is kept.
@@ -58,8 +59,9 @@ type Snapshot struct {
 	timer  *time.Timer // runs while nobody uses it
 }
 
-// Between two scans of a folder lie as many times what the first one took, but longestPause at most, so that whoever opens it over and over costs
-// a quarter of a core. All who come meanwhile share the second one: whoever changed the folder before has what it is now.
+// Between two scans of a folder lie as many times what the first one took, but longestPause at most, so that whoever
+// opens it over and over costs a quarter of a core. All who come meanwhile share the second one: whoever changed the
+// folder before has what it is now.
 const (
 	pauseFor     = 3
 	longestPause = time.Second
@@ -69,8 +71,8 @@ func newSnapshotCache(s Scanner, idle time.Duration) *snapshotCache {
 	return &snapshotCache{scanner: s, idle: idle, folders: map[Folder]*cachedFolder{}, onScan: func(time.Duration) {}}
 }
 
-// openFolder returns the snapshot of a folder, which people know by a name, as it is now; the caller releases it. A snapshot that has the fingerprint
-// pinned is taken without looking at the folder again.
+// openFolder returns the snapshot of a folder, which people know by a name, as it is now; the caller releases it. A
+// snapshot that has the fingerprint pinned is taken without looking at the folder again.
 func (l *snapshotCache) openFolder(ctx context.Context, at Folder, name, pinned string) (*Snapshot, error) {
 	l.mu.Lock()
 	if l.closed {
@@ -168,7 +170,8 @@ func (l *snapshotCache) endScan(f *cachedFolder, n *scan, data Data, pause time.
 	l.replaceCurrent(f, n)
 }
 
-// useUnchanged is the snapshot of a folder, with one more use, if it is the same as data that were scanned just now; else nil.
+// useUnchanged is the snapshot of a folder, with one more use, if it is the same as data that were scanned just now;
+// else nil.
 func (l *snapshotCache) useUnchanged(f *cachedFolder, data Data) *Snapshot {
 	l.mu.Lock()
 	s := f.current
@@ -316,7 +319,8 @@ func (l *snapshotCache) countWaiting() int {
 	return n
 }
 
-// closeCache ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last release.
+// closeCache ends all scans, closes what nobody uses, and waits for the scans. What is in use is closed by its last
+// release.
 func (l *snapshotCache) closeCache() {
 	l.mu.Lock()
 	l.closed = true

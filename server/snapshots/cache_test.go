@@ -13,7 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
 
-// scanner takes snapshots of folders that are not there. Each snapshot has the fingerprint that is set when its scan begins.
+// scanner takes snapshots of folders that are not there. Each snapshot has the fingerprint that is set when its scan
+// begins.
 type scanner struct {
 	fingerprint atomic.Value
 	scans, open atomic.Int64
@@ -119,7 +120,8 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 	})
 }
 
-// Whoever comes after a change has the folder as it is now; many who come so share a scan, and scans have rests between them.
+// Whoever comes after a change has the folder as it is now; many who come so share a scan, and scans have rests between
+// them.
 func TestScansRest(t *testing.T) {
 	for took, period := range map[time.Duration]time.Duration{
 		20 * time.Millisecond: 80 * time.Millisecond,
@@ -210,7 +212,8 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 	})
 }
 
-// A folder that is looked at again and is the same keeps its snapshot, for all who ask and for as long as somebody does.
+// A folder that is looked at again and is the same keeps its snapshot, for all who ask and for as long as somebody
+// does.
 func TestUnchangedSnapshotStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{}

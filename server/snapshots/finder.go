@@ -1,6 +1,6 @@
-// Package snapshots finds the data that plans name, below a node's roots, and shares each snapshot of a folder among all who use it. A path may not
-// lead out of its root, and who may read which root is asked of a Permission. How a folder is scanned is the affair of a Scanner, and of what is
-// in a snapshot nothing is known here but its fingerprint.
+// Package snapshots finds the data that plans name, below a node's roots, and shares each snapshot of a folder among
+// all who use it. A path may not lead out of its root, and who may read which root is asked of a Permission. How a
+// folder is scanned is the affair of a Scanner, and of what is in a snapshot nothing is known here but its fingerprint.
 //
 // Goroutines: each scan has one; Close waits for all of them.
 package snapshots
@@ -57,8 +57,8 @@ type Options struct {
 	OnScan func(took time.Duration)
 }
 
-// Finder finds the data that plans name, below the roots, and shares each snapshot among all who use it. Its methods may be called from many
-// goroutines at once.
+// Finder finds the data that plans name, below the roots, and shares each snapshot among all who use it. Its methods
+// may be called from many goroutines at once.
 type Finder struct {
 	options Options
 	cache   *snapshotCache
@@ -94,8 +94,8 @@ func (f *Finder) hasRoot(name string) bool {
 	return ok
 }
 
-// OpenSource finds the data that a plan names, if it may be read; the caller releases it. With again set the folder is looked at again, else a
-// snapshot that has the plan's fingerprint is good enough.
+// OpenSource finds the data that a plan names, if it may be read; the caller releases it. With again set the folder is
+// looked at again, else a snapshot that has the plan's fingerprint is good enough.
 func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline.Source, again bool) (*Snapshot, error) {
 	table, err := f.findTable(ctx, who, source.Table)
 	if err != nil {
@@ -132,8 +132,9 @@ func (f *Finder) findTable(ctx context.Context, who Permission, table string) (s
 	return storage.Do(ctx, root, "look for a table", func(func()) (string, error) { return f.options.Tables.Find(who.Name(), table) }, nil)
 }
 
-// locateFolder is the folder that a source names, without links. It lies below its root: a path may not climb out, and neither may a
-// link on the way. (A link that somebody with write access swaps between this check and the scan is not guarded against.)
+// locateFolder is the folder that a source names, without links. It lies below its root: a path may not climb out, and
+// neither may a link on the way. (A link that somebody with write access swaps between this check and the scan is not
+// guarded against.)
 func (f *Finder) locateFolder(ctx context.Context, source pipeline.Source) (Folder, error) {
 	wanted := string(source.Path)
 	if source.Root == "" {
@@ -212,7 +213,8 @@ func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source p
 	return nil, &RootError{Fingerprint: fingerprint, Have: names}
 }
 
-// selectBelow reports whether a folder, without links, is one of these roots or lies in one. All folders that a node opens lie in some.
+// selectBelow reports whether a folder, without links, is one of these roots or lies in one. All folders that a node
+// opens lie in some.
 func (f *Finder) selectBelow(ctx context.Context, names []string) func(Folder) bool {
 	if len(names) == len(f.options.Roots) {
 		return func(Folder) bool { return true }
@@ -233,7 +235,8 @@ func (f *Finder) selectBelow(ctx context.Context, names []string) func(Folder) b
 	}
 }
 
-// resolvePath is a place of a root, without links in the way to its folder. Storage that does not answer is a *storage.HungError.
+// resolvePath is a place of a root, without links in the way to its folder. Storage that does not answer is
+// a *storage.HungError.
 func (f *Finder) resolvePath(ctx context.Context, root *storage.Root, path string) (string, error) {
 	return storage.Do(ctx, root, "look for "+path, func(func()) (string, error) { return dataset.Resolve(path) }, nil)
 }
@@ -249,7 +252,8 @@ func (f *Finder) resolveRoot(ctx context.Context, name string) (string, error) {
 	return base, err
 }
 
-// delayOf is how long the storage of a root lets its callers wait: roots are looked into in this order, so that others are found first.
+// delayOf is how long the storage of a root lets its callers wait: roots are looked into in this order, so that others
+// are found first.
 func (f *Finder) delayOf(name string) int {
 	return int(f.options.Storage.Add(name, f.options.Roots[name]).Delay() / time.Second)
 }

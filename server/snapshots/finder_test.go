@@ -70,7 +70,8 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 	}
 }
 
-// TestPathsBelowServers: a trainer names what lies below a root, and never a server, an option or a place beside the root.
+// TestPathsBelowServers: a trainer names what lies below a root, and never a server, an option or a place beside the
+// root.
 func TestPathsBelowServers(t *testing.T) {
 	const place = "s3://bucket/p?endpoint=http://h:1"
 	o := Options{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": place}}

@@ -8,11 +8,11 @@ import (
 
 // Scanner takes snapshots of folders.
 type Scanner interface {
-	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it. progress is told how many files it has
-	// found so far, now and then.
+	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it. progress is
+	// told how many files it has found so far, now and then.
 	Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error)
-	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the earlier is as good as
-	// the later one.
+	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the
+	// earlier is as good as the later one.
 	Same(earlier, later Data) bool
 }
 

@@ -1,6 +1,7 @@
-// Package tables keeps the lists of files that trainers give to a node: in a folder, by who gave them and by the SHA-256 of their
-// text, so that what has a name is whole and never changes. Each identity has a limit of bytes; its lists that were not used for
-// longest make room for a new one. A list that is gone is given again. It has no goroutines, and knows no plan and no protocol.
+// Package tables keeps the lists of files that trainers give to a node: in a folder, by who gave them and by the
+// SHA-256 of their text, so that what has a name is whole and never changes. Each identity has a limit of bytes; its
+// lists that were not used for longest make room for a new one. A list that is gone is given again. It has no
+// goroutines, and knows no plan and no protocol.
 package tables
 
 import (
@@ -35,7 +36,8 @@ func (e *LimitError) Error() string {
 // ErrOtherText says that a list is not the one that its name says.
 var ErrOtherText = errors.New("the table's text is not what its SHA-256 says")
 
-// ending of the files' names; unfinished is that of those that are being written, staleAfter how old one is whose writer has gone.
+// ending of the files' names; unfinished is that of those that are being written, staleAfter how old one is whose
+// writer has gone.
 const (
 	ending     = ".jsonl"
 	unfinished = ".tmp"
@@ -52,8 +54,8 @@ type Store struct {
 	coming  map[string]int64 // bytes that are being written, by identity
 }
 
-// New returns a Store in the folder that a function names, with so many bytes for each identity. Where that folder cannot be written, one that
-// lasts as long as the Store takes its place.
+// New returns a Store in the folder that a function names, with so many bytes for each identity. Where that folder
+// cannot be written, one that lasts as long as the Store takes its place.
 func New(folder func() (string, error), limit int64) *Store {
 	return &Store{folder: folder, limit: limit, coming: map[string]int64{}}
 }
@@ -74,7 +76,8 @@ func nameOf(identity string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Find returns the file of a list that the identity has given; else a *MissingError. The file may be removed later: who has opened it goes on.
+// Find returns the file of a list that the identity has given; else a *MissingError. The file may be removed later: who
+// has opened it goes on.
 func (s *Store) Find(identity, table string) (string, error) {
 	s.mu.Lock()
 	private := s.private
@@ -102,8 +105,8 @@ func (s *Store) Folder() string {
 	return filepath.Join(dir, "tables")
 }
 
-// Keep reads a list of so many bytes and keeps it by its SHA-256, in hex. Errors are those of the reader, *LimitError, ErrOtherText, or about
-// the folder.
+// Keep reads a list of so many bytes and keeps it by its SHA-256, in hex. Errors are those of the reader, *LimitError,
+// ErrOtherText, or about the folder.
 func (s *Store) Keep(identity, table string, bytes int64, text io.Reader) error {
 	if sum, err := hex.DecodeString(table); err != nil || len(sum) != sha256.Size || table != strings.ToLower(table) {
 		return fmt.Errorf("%w: %.80q is no SHA-256 in hex", ErrOtherText, table)
@@ -191,7 +194,8 @@ func copyWhole(to io.Writer, text io.Reader, table string, bytes int64) error {
 	return nil
 }
 
-// makeRoom removes lists of an identity, those that were not used for longest first, until the rest and what comes are within the limit.
+// makeRoom removes lists of an identity, those that were not used for longest first, until the rest and what comes are
+// within the limit.
 func (s *Store) makeRoom(dir, identity string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -53,7 +53,8 @@ func TestTablesAreKeptByIdentity(t *testing.T) {
 	}
 }
 
-// TestTheLimit: what was not used for longest goes, of this identity alone; what can never fit is refused before a byte is read.
+// TestTheLimit: what was not used for longest goes, of this identity alone; what can never fit is refused before a byte
+// is read.
 func TestTheLimit(t *testing.T) {
 	s := New(in(t.TempDir()), 10)
 	now := time.Now()

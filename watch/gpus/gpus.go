@@ -1,5 +1,5 @@
-// Package gpus tells how this machine's GPUs are, as feedwater-nvml reads them. docs/nvml.md. What is wrong with the program, or with the
-// driver, makes them unknown, which is all.
+// Package gpus tells how this machine's GPUs are, as feedwater-nvml reads them. docs/nvml.md. What is wrong with the
+// program, or with the driver, makes them unknown, which is all.
 package gpus
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// Readings are those of feedwater-nvml, which runs while somebody asks, once per user and machine. The methods may be called from many
-// goroutines at once.
+// Readings are those of feedwater-nvml, which runs while somebody asks, once per user and machine. The methods may be
+// called from many goroutines at once.
 type Readings struct {
 	log     *slog.Logger
 	host    string
@@ -39,7 +39,8 @@ const (
 	retryNVML = 30 * time.Second
 )
 
-// New returns readings of nothing yet. Folders are this user's alone; in the first that can be written to lies the lock of whoever reads.
+// New returns readings of nothing yet. Folders are this user's alone; in the first that can be written to lies the lock
+// of whoever reads.
 func New(log *slog.Logger, folders func() []string) *Readings {
 	host, _ := os.Hostname()
 	return &Readings{log: log, folders: folders, host: pulse.CleanName(host), wake: make(chan struct{}, 1)}
@@ -86,7 +87,8 @@ func (g *Readings) RunWhileWanted(ctx context.Context) {
 	}
 }
 
-// findNVML is the program beside this one, or the one that FEEDWATER_NVML names; nothing where there is no driver to ask.
+// findNVML is the program beside this one, or the one that FEEDWATER_NVML names; nothing where there is no driver to
+// ask.
 func findNVML() string {
 	if named := os.Getenv("FEEDWATER_NVML"); named != "" {
 		return named

@@ -1,4 +1,5 @@
-// Package machine reads what this machine has done so far, and what this process has, from /proc. What cannot be read is unknown, which is never
+// Package machine reads what this machine has done so far, and what this process has, from /proc. What cannot be read
+// is unknown, which is never
 // 0. It starts nothing and keeps nothing: two readings make a rate.
 package machine
 
@@ -75,7 +76,8 @@ func residentBytes() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// cpuSeconds reads /proc/stat. Its first line has, in hundredths of a second: user nice system idle iowait irq softirq steal …
+// cpuSeconds reads /proc/stat. Its first line has, in hundredths of a second: user nice system idle iowait irq softirq
+// steal …
 func cpuSeconds(text []byte) (busy, ioWait, all float64) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	fields := strings.Fields(string(line))

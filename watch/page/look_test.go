@@ -21,7 +21,8 @@ func files(t *testing.T) map[string]string {
 	return all
 }
 
-// The script finds each element that it looks for, and each class that it or the document gives has a style or a meaning to the script.
+// The script finds each element that it looks for, and each class that it or the document gives has a style or a
+// meaning to the script.
 func TestPartsOfThePageFitTogether(t *testing.T) {
 	all := files(t)
 	script, document := all["/page.js"], all["/"]

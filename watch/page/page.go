@@ -1,5 +1,6 @@
-// Package page is the web page that shows what `feedwater top` shows: static files, all embedded, and one JSON document that they fetch
-// again and again. It decides nothing (see watch), and loads nothing from anywhere else. It starts no goroutine.
+// Package page is the web page that shows what `feedwater top` shows: static files, all embedded, and one JSON document
+// that they fetch again and again. It decides nothing (see watch), and loads nothing from anywhere else. It starts no
+// goroutine.
 package page
 
 import (

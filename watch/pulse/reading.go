@@ -14,8 +14,9 @@ const (
 	starvedFor  = 30 * time.Second // in next, from which on a loop without steps is taken to starve, not to begin
 )
 
-// Reading is what the job's latest steps say of its demand; see control.Job. Of a large job a node hears some ranks only: what it reads
-// is no more than the demand, and the ranks that wait for data most show all of it. What nodes spend on a sample is left to the caller.
+// Reading is what the job's latest steps say of its demand; see control.Job. Of a large job a node hears some ranks
+// only: what it reads is no more than the demand, and the ranks that wait for data most show all of it. What nodes
+// spend on a sample is left to the caller.
 func (j *Job) Reading() control.Reading {
 	var c control.Job
 	var told []control.Report // of one step each

@@ -13,8 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
 
-// starvation is a job of so many ranks whose steps take twice as long as they would, for at each of them another rank waits for its batch.
-// Of its ranks a node hears some.
+// starvation is a job of so many ranks whose steps take twice as long as they would, for at each of them another rank
+// waits for its batch. Of its ranks a node hears some.
 func starvation(world uint32, seconds float64, heard ...uint32) control.Reading {
 	var b pulse.Registry
 	for _, rank := range heard {

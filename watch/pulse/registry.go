@@ -12,8 +12,8 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// Registry is the sessions of all trainers that this process hears. The zero value is ready. Its methods may be called from many goroutines
-// at once.
+// Registry is the sessions of all trainers that this process hears. The zero value is ready. Its methods may be called
+// from many goroutines at once.
 type Registry struct {
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -161,8 +161,8 @@ func (s *Session) readRank() Rank {
 	return r
 }
 
-// Jobs are all that is known, by name. A job whose trainers have all left is one no more; of several sessions of one rank the one that
-// told last counts.
+// Jobs are all that is known, by name. A job whose trainers have all left is one no more; of several sessions of one
+// rank the one that told last counts.
 func (b *Registry) Jobs(now time.Time) []Job {
 	type key struct{ job, plan string }
 	b.mu.Lock()
@@ -206,7 +206,8 @@ func (j *Job) mergeRanks() bool {
 	return slices.ContainsFunc(j.Ranks, func(r Rank) bool { return !r.Left })
 }
 
-// CleanName makes a name that a peer chose fit for people's screens: short, one line, nothing that a terminal would obey.
+// CleanName makes a name that a peer chose fit for people's screens: short, one line, nothing that a terminal would
+// obey.
 func CleanName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

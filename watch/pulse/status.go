@@ -14,7 +14,8 @@ import (
 const (
 	// recent is how many of the latest steps shares and percentiles are of.
 	recent = 200
-	// pauseTimes and pauseIdle tell a pause, such as an evaluation, from a step: so many times the usual step, with less than that share idle.
+	// pauseTimes and pauseIdle tell a pause, such as an evaluation, from a step: so many times the usual step, with
+	// less than that share idle.
 	pauseTimes, pauseIdle = 10, 0.1
 	// quiet is after how long a rank that told nothing is said to be silent. Loops that evaluate tell nothing either.
 	silentAfter = 5 * time.Second
@@ -66,8 +67,8 @@ func (j *Job) Blocked(now time.Time) time.Duration {
 	return longest
 }
 
-// blockedFor is for how long the loop has been blocked in next. A trainer that is tells it about once a second; before its first step too,
-// when opening the data takes longest.
+// blockedFor is for how long the loop has been blocked in next. A trainer that is tells it about once a second; before
+// its first step too, when opening the data takes longest.
 func (r *Rank) blockedFor(now time.Time) time.Duration {
 	if r.Blocked == 0 || now.Sub(r.Told) > silentAfter {
 		return 0

@@ -1,6 +1,7 @@
-// Package pulse keeps how training loops fare: of every job and rank the latest steps, as trainers tell them, and what follows from
-// them for people. Whatever a trainer tells, it takes no more memory than one rank's, and nothing but its own rank's figures change. The
-// package judges nothing (see verdict), starts no goroutine and has no clock: callers pass the time.
+// Package pulse keeps how training loops fare: of every job and rank the latest steps, as trainers tell them, and what
+// follows from them for people. Whatever a trainer tells, it takes no more memory than one rank's, and nothing but its
+// own rank's figures change. The package judges nothing (see verdict), starts no goroutine and has no clock: callers
+// pass the time.
 package pulse
 
 import (

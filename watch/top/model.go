@@ -81,7 +81,8 @@ func (m *model) moveSelection(step int) {
 	m.job = nameOf(jobs[m.screen.Selected])
 }
 
-// refreshOverview takes the latest overview; the selected job stays selected wherever it goes, and the worst one is until one was chosen.
+// refreshOverview takes the latest overview; the selected job stays selected wherever it goes, and the worst one is
+// until one was chosen.
 func (m *model) refreshOverview(now time.Time) {
 	m.screen.Overview = m.poller.Overview(now)
 	m.screen.Selected = 0

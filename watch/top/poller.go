@@ -1,5 +1,6 @@
-// Package top is `feedwater top`: it watches agents of this machine and nodes anywhere, and shows in a terminal what each job wastes for
-// data, why, and what to do. What is shown is decided by package watch; this one fetches, lays out and takes keys.
+// Package top is `feedwater top`: it watches agents of this machine and nodes anywhere, and shows in a terminal what
+// each job wastes for data, why, and what to do. What is shown is decided by package watch; this one fetches, lays out
+// and takes keys.
 //
 // Goroutines: a Poller has one that looks for agents and one for each process that it watches; Close waits for them.
 package top
@@ -213,7 +214,8 @@ func (p *Poller) HostsTell() bool {
 	return false
 }
 
-// AwaitRates waits until each process has told so much that rates are known, or cannot be reached; for no longer than limit.
+// AwaitRates waits until each process has told so much that rates are known, or cannot be reached; for no longer than
+// limit.
 func (p *Poller) AwaitRates(ctx context.Context, limit time.Duration) {
 	deadline := time.After(limit)
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -166,8 +166,8 @@ func costText(j *pb.JobStatus) string {
 	return "idle unknown"
 }
 
-// WorstRank is the rank that loses most; nil if none is known. Where some ranks know their idle, a wait that may be hidden is nothing to
-// compare with it.
+// WorstRank is the rank that loses most; nil if none is known. Where some ranks know their idle, a wait that may be
+// hidden is nothing to compare with it.
 func WorstRank(j *pb.JobStatus) *pb.RankStatus {
 	var w *pb.RankStatus
 	for _, r := range j.Ranks {

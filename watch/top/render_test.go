@@ -148,8 +148,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A node that neither a trainer nor this program reaches is told of once, where the nodes are; one that only this program does not
-// reach, among the errors.
+// A node that neither a trainer nor this program reaches is told of once, where the nodes are; one that only this
+// program does not reach, among the errors.
 func TestErrorsAreToldOnce(t *testing.T) {
 	p := NewPoller(Options{})
 	refused := status.Error(codes.Unavailable, "connection refused")

@@ -42,7 +42,8 @@ func (n *standing) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	return nil
 }
 
-// A node that stands still, or whose connection died unnoticed, is shown as silent and for how long, and is ready again when it answers.
+// A node that stands still, or whose connection died unnoticed, is shown as silent and for how long, and is ready again
+// when it answers.
 func TestNodeThatStandsStillIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &standing{began: time.Now()}

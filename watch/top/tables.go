@@ -158,7 +158,8 @@ func effortText(e *pb.Effort) string {
 // marks are what attempts look like, by state.
 var marks = map[string]string{"out": "·", "done": "■", "cancelled": "x", "failed": "!"}
 
-// timelineText is the latest attempts, each as the letter of its node; capitals are hedges, and what did not arrive is marked.
+// timelineText is the latest attempts, each as the letter of its node; capitals are hedges, and what did not arrive is
+// marked.
 func timelineText(attempts []*pb.Attempt, width int) string {
 	var b strings.Builder
 	names := map[string]int{}

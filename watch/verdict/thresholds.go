@@ -1,20 +1,21 @@
 package verdict
 
-// Thresholds by which loops are judged: here, and by Python's feedwater.doctor, which has them from `go generate ./python/constants`. Shares
-// are those of the time that a loop, a worker or a machine has.
+// Thresholds by which loops are judged: here, and by Python's feedwater.doctor, which has them from `go generate
+// ./python/constants`. Shares are those of the time that a loop, a worker or a machine has.
 const (
 	// FewSteps is how many steps tell something; of fewer nothing is said.
 	FewSteps = 20
 	// BoundShare is the share of the step from which on data is the problem.
 	BoundShare = 0.10
-	// SlightShare is the share below which a wait or an idle is not worth a word, and which more nodes are meant to come below.
+	// SlightShare is the share below which a wait or an idle is not worth a word, and which more nodes are meant to
+	// come below.
 	SlightShare = 0.02
 	// StuckSeconds is after how long in next a loop counts as starving, whatever its steps were.
 	StuckSeconds = 5
 	// FullShare is the share from which cores, or a machine, have nothing to spare.
 	FullShare = 0.85
-	// MostShare is the share of workers' time in reading from which storage is to blame, and of cores in use below which work that is
-	// queued is not what holds a node up.
+	// MostShare is the share of workers' time in reading from which storage is to blame, and of cores in use below
+	// which work that is queued is not what holds a node up.
 	MostShare = 0.5
 	// LazyShare is the share of busy time below which a GPU that never waits for data is worth a word.
 	LazyShare = 0.7

@@ -1,6 +1,6 @@
-// Package verdict says whether data is why GPUs stand still, what most likely is the reason, and what to do about it. It is rules over
-// numbers that others measured: arithmetic only, one place for the terminal view, the page and whatever else tells people. Unknown is
-// not a number (NaN), and is never taken for 0.
+// Package verdict says whether data is why GPUs stand still, what most likely is the reason, and what to do about it.
+// It is rules over numbers that others measured: arithmetic only, one place for the terminal view, the page and
+// whatever else tells people. Unknown is not a number (NaN), and is never taken for 0.
 package verdict
 
 import (
@@ -21,7 +21,8 @@ const (
 type Facts struct {
 	// Steps is how many steps the shares are of.
 	Steps int
-	// Wait is the share of the step that the loop is blocked in next, Idle the share that the GPU stands still for data.
+	// Wait is the share of the step that the loop is blocked in next, Idle the share that the GPU stands still for
+	// data.
 	Wait, Idle float64
 	// IdleUnmeasured: a loop uses a GPU that does not tell its idle.
 	IdleUnmeasured bool
@@ -77,8 +78,8 @@ func Judge(f Facts) Finding {
 	return findFed(f)
 }
 
-// LossShare is the share of the step that faster data would save: idle, or at most the wait where the GPU tells nothing. A GPU does not
-// stand still for data while its loop does not wait.
+// LossShare is the share of the step that faster data would save: idle, or at most the wait where the GPU tells
+// nothing. A GPU does not stand still for data while its loop does not wait.
 func (f Facts) LossShare() float64 {
 	if !math.IsNaN(f.Idle) {
 		return f.Idle
@@ -141,8 +142,8 @@ func findCause(f Facts, also string) Finding {
 	return Finding{DataBound, also + "the way between: nodes have cores to spare" + ruledOut(f, "link"), "check the network to the nodes, with iperf3 for example"}
 }
 
-// capacityAdvice says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes without its idle, and 15 %
-// for bad luck.
+// capacityAdvice says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes
+// without its idle, and 15 % for bad luck.
 func (f Facts) capacityAdvice() string {
 	switch {
 	case f.Wanted > 0 && f.Nodes.Partial:

@@ -8,8 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// eraseField is the array of the rectangles to erase, "erase.0" and so on those of views: for each RandomErasing top, left, height, width and two words of noise, int64.
-// Height 0: none; first word 0: no noise.
+// eraseField is the array of the rectangles to erase, "erase.0" and so on those of views: for each RandomErasing top,
+// left, height, width and two words of noise, int64. Height 0: none; first word 0: no noise.
 const eraseField = "erase"
 
 const boxBytes = 6 * 8
@@ -78,7 +78,8 @@ func fillRows(pix, value []byte, first, rows, columns, width int) {
 	}
 }
 
-// fillNoise fills a rectangle with normal numbers: channel by channel, row by row, four for each block of the key's words.
+// fillNoise fills a rectangle with normal numbers: channel by channel, row by row, four for each block of the key's
+// words.
 func (c canvas) fillNoise(k order.Key, top, left, rows, columns int) {
 	var four [4]float32
 	n := 0

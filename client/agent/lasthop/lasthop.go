@@ -1,5 +1,5 @@
-// Package lasthop brings images that nodes made into the form in which a training loop has them: types, values, layouts, erased rectangles.
-// It writes memory of its callers', keeps none, and starts no goroutine.
+// Package lasthop brings images that nodes made into the form in which a training loop has them: types, values,
+// layouts, erased rectangles. It writes memory of its callers', keeps none, and starts no goroutine.
 package lasthop
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 )
 
-// Hop says what becomes of the images of a field: the pointwise end of the transforms (ToDtype, Normalize) as a table, and the layout.
-// The zero value leaves them as they come: uint8, height × width × channel.
+// Hop says what becomes of the images of a field: the pointwise end of the transforms (ToDtype, Normalize) as a table,
+// and the layout. The zero value leaves them as they come: uint8, height × width × channel.
 type Hop struct {
 	// DType is "uint8", "float32", "float16" or "bfloat16".
 	DType string `json:"dtype"`
-	// Table maps each value of each channel: base64 of [3][256] elements, little-endian. Empty: values stay as they are, and DType is
-	// "uint8".
+	// Table maps each value of each channel: base64 of [3][256] elements, little-endian. Empty: values stay as they
+	// are, and DType is "uint8".
 	Table string `json:"table"`
 	// Layout is "hwc" or "chw".
 	Layout string `json:"layout"`

@@ -7,7 +7,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
-// drawNormals makes four independent numbers of the standard normal distribution of four random words, by Box and Muller's formula.
+// drawNormals makes four independent numbers of the standard normal distribution of four random words, by Box and
+// Muller's formula.
 func drawNormals(x [4]uint32) (z [4]float32) {
 	for i := 0; i < 4; i += 2 {
 		u := float64(x[i]>>8+1) * (1.0 / (1 << 24))
@@ -33,7 +34,8 @@ func sinCosOf(x uint32) (sine, cosine float64) {
 	return sine, cosine
 }
 
-// sineOf is sin a for 0 ≤ a ≤ π/2, by nine terms of the Taylor series; the conversions keep machines from fusing products and sums.
+// sineOf is sin a for 0 ≤ a ≤ π/2, by nine terms of the Taylor series; the conversions keep machines from fusing
+// products and sums.
 func sineOf(a float64) float64 {
 	q, s := float64(a*a), 1.0
 	for i := 16.0; i >= 2; i -= 2 {

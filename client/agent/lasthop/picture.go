@@ -112,8 +112,8 @@ func (p *Picture) SidesOf(shape [3]int) (h, w int) {
 // IsConverted reports whether images do not stay as they come.
 func (p *Picture) IsConverted() bool { return p.convert != nil }
 
-// EraseBoxes fills the rectangles of one image in its final form, of height h and width w: those that lie in boxes for image i of a batch.
-// An error says that one leaves the image.
+// EraseBoxes fills the rectangles of one image in its final form, of height h and width w: those that lie in boxes for
+// image i of a batch. An error says that one leaves the image.
 func (p *Picture) EraseBoxes(image []byte, h, w int, boxes []byte, i int) error {
 	img := canvas{image, h, w, p.Element, p.Planar, p.put}
 	for k, value := range p.erasures {

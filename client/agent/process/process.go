@@ -1,4 +1,5 @@
-// Package process finds out when another process ends: one that may be stopped, or a zombie, or holds its sockets in forked children.
+// Package process finds out when another process ends: one that may be stopped, or a zombie, or holds its sockets in
+// forked children.
 package process
 
 import (
@@ -21,8 +22,9 @@ func NewWaker() (wake *os.File, done func(), err error) {
 	return r, func() { _ = w.Close() }, nil
 }
 
-// AwaitExit waits until the process behind the pidfd has ended, and returns true; or until wake does, and returns false. It takes
-// wake over. Where pidfds cannot be polled it returns false at once: then the control socket alone tells.
+// AwaitExit waits until the process behind the pidfd has ended, and returns true; or until wake does, and returns
+// false. It takes wake over. Where pidfds cannot be polled it returns false at once: then the control socket alone
+// tells.
 func AwaitExit(pidfd, wake *os.File) bool {
 	defer wake.Close()
 	fds := []unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}, {Fd: int32(wake.Fd()), Events: unix.POLLIN}}
@@ -41,8 +43,8 @@ func AwaitExit(pidfd, wake *os.File) bool {
 	}
 }
 
-// IsExiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for process 0, and
-// where /proc does not tell.
+// IsExiting reports whether a process has ended or begun to end: it will not run a line of its program again. False for
+// process 0, and where /proc does not tell.
 func IsExiting(pid int) bool {
 	if pid <= 0 {
 		return false
@@ -51,7 +53,8 @@ func IsExiting(pid int) bool {
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	// proc_pid_stat(5): field 9 has the kernel's flags, among them PF_EXITING. Field 2, the name, may hold spaces; field 3 follows it.
+	// proc_pid_stat(5): field 9 has the kernel's flags, among them PF_EXITING. Field 2, the name, may hold spaces;
+	// field 3 follows it.
 	const flagsField, flagExiting = 9 - 3, 0x4
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= flagsField {

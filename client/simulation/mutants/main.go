@@ -1,9 +1,11 @@
-// Command mutants shows that the simulation can fail: it breaks the product on purpose, one bug at a time, and prints which seed caught it
-// and what the checker said. It changes no file: the broken sources are laid over the real ones while the test is built.
+// Command mutants shows that the simulation can fail: it breaks the product on purpose, one bug at a time, and prints
+// which seed caught it and what the checker said. It changes no file: the broken sources are laid over the real ones
+// while the test is built.
 //
 //	go run ./client/simulation/mutants [-seeds 600] [NAME…]
 //
-// A mutant is a file in testdata: a line that says what it does, then replacements, each of a text that has to be in a source once:
+// A mutant is a file in testdata: a line that says what it does, then replacements, each of a text that has to be in a
+// source once:
 //
 //	-- client/lease.go --
 //		case l.crc != l.header.Crc32C:
@@ -68,8 +70,8 @@ type mutant struct {
 	sources    map[string]string // by path, with the bug
 }
 
-// load reads the mutants of a folder, whose paths are below root. A text that is not in its source exactly once is an error: the source has
-// changed, and the mutant has to follow.
+// load reads the mutants of a folder, whose paths are below root. A text that is not in its source exactly once is an
+// error: the source has changed, and the mutant has to follow.
 func load(folder, root string) ([]*mutant, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package budget holds fuzz targets to what one run may take: a second of the processor, and the memory that they declare. It serves tests alone and
-// starts no goroutine.
+// Package budget holds fuzz targets to what one run may take: a second of the processor, and the memory that they
+// declare. It serves tests alone and starts no goroutine.
 package budget
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Hold calls f and fails the test if that allocates more than so many bytes in all or, while fuzzing, takes more than a second of the processor.
-// Without -fuzz time is not looked at: machines differ.
+// Hold calls f and fails the test if that allocates more than so many bytes in all or, while fuzzing, takes more than a
+// second of the processor. Without -fuzz time is not looked at: machines differ.
 func Hold(t testing.TB, bytes uint64, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats

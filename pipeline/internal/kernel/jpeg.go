@@ -8,8 +8,8 @@ import (
 // Block holds the 64 coefficients of a block, row by row.
 type Block [64]int16
 
-// JPEG is the kernels of a JPEG decoder at one level. They read and write nothing outside the slices they are given, and
-// panic where a slice is too short. They are safe for concurrent use; output must not overlap input.
+// JPEG is the kernels of a JPEG decoder at one level. They read and write nothing outside the slices they are given,
+// and panic where a slice is too short. They are safe for concurrent use; output must not overlap input.
 type JPEG struct {
 	// Level is the level's name.
 	Level string
@@ -40,9 +40,10 @@ type JPEG struct {
 	// near and 2 where it lies below.
 	H1V2 func(dst, near, far []byte, bias uint16)
 
-	// Unstuff copies entropy-coded bytes up to the first marker or the end of src. Of 0xFF ... 0xFF 0 it keeps one 0xFF.
-	// It returns the bytes written and the bytes read: src[read:] starts with a marker's first 0xFF, or with 0xFF bytes
-	// up to the end, or is empty. dst has at least len(src) bytes; what lies between written and len(src) is undefined.
+	// Unstuff copies entropy-coded bytes up to the first marker or the end of src. Of 0xFF ... 0xFF 0 it keeps one
+	// 0xFF. It returns the bytes written and the bytes read: src[read:] starts with a marker's first 0xFF, or with 0xFF
+	// bytes up to the end, or is empty. dst has at least len(src) bytes; what lies between written and len(src) is
+	// undefined.
 	Unstuff func(dst, src []byte) (written, read int)
 }
 

@@ -21,8 +21,8 @@ const HorizontalRead = 16
 //
 //	clip((Σ source[First[i]+j]·Weights[i·Stride+j] + 1<<21) >> 22), j < Count[i],
 //
-// with sums in int32 and clip to 0 … 255. Weights behind Count are 0 up to Stride, which is a multiple of 4. Count is at least 1, and
-// First[i]+Count[i] is at most Span, the length of the source.
+// with sums in int32 and clip to 0 … 255. Weights behind Count are 0 up to Stride, which is a multiple of 4. Count is
+// at least 1, and First[i]+Count[i] is at most Span, the length of the source.
 type Taps struct {
 	First, Count []int32
 	Weights      []int32
@@ -70,9 +70,9 @@ func (v *Vertical) Set(t *Taps) {
 	v.lifts = !v.fits && !v.bounded && t.liftable()
 }
 
-// pack cuts the weights for resizeVerticalAVX2: of each pair the first dword holds the upper parts as bytes, twice, and the second one the
-// lower 16 bits, which are signed, as words. It returns false when a pair is too large for bytes, or for VPMADDUBSW, whose sums saturate
-// at 16 bits: weights of much more than 1.
+// pack cuts the weights for resizeVerticalAVX2: of each pair the first dword holds the upper parts as bytes, twice, and
+// the second one the lower 16 bits, which are signed, as words. It returns false when a pair is too large for bytes, or
+// for VPMADDUBSW, whose sums saturate at 16 bits: weights of much more than 1.
 func (v *Vertical) pack() bool {
 	t, fits := v.taps, true
 	v.packed = grown(v.packed, len(t.Weights))
@@ -87,8 +87,8 @@ func (v *Vertical) pack() bool {
 	return fits
 }
 
-// Row makes row i. src begins at row First[i]; row j of it is the len(dst) samples at src[j*stride:]. Nothing behind the last of them
-// is read. It panics when src is too short.
+// Row makes row i. src begins at row First[i]; row j of it is the len(dst) samples at src[j*stride:]. Nothing behind
+// the last of them is read. It panics when src is too short.
 func (v *Vertical) Row(i int, dst, src []byte, stride int) {
 	n := len(dst)
 	if n == 0 {
@@ -126,8 +126,8 @@ type Horizontal struct {
 // NewHorizontal returns a pass that uses the kernels of level.
 func NewHorizontal(level string) *Horizontal { return &Horizontal{vector: level == AVX2} }
 
-// Set takes the weights, which must not change until the next Set. With flipX the last pixel of a row comes first; with flipY
-// the last row of each call of Rows comes first.
+// Set takes the weights, which must not change until the next Set. With flipX the last pixel of a row comes first; with
+// flipY the last row of each call of Rows comes first.
 func (h *Horizontal) Set(t *Taps, flipX, flipY bool) {
 	h.taps, h.flipX, h.flipY = t, flipX, flipY
 	if h.vector && len(t.First) >= 4 {
@@ -138,8 +138,9 @@ func (h *Horizontal) Set(t *Taps, flipX, flipY bool) {
 	}
 }
 
-// Rows makes n rows, row y from src[y*srcStride:] to dst[y*dstStride:], or to dst[(n-1-y)*dstStride:] with flipY, and writes
-// nothing but their pixels. Behind the last source pixel there must be HorizontalRead bytes; it panics when src or dst is too short.
+// Rows makes n rows, row y from src[y*srcStride:] to dst[y*dstStride:], or to dst[(n-1-y)*dstStride:] with flipY, and
+// writes nothing but their pixels. Behind the last source pixel there must be HorizontalRead bytes; it panics when src
+// or dst is too short.
 func (h *Horizontal) Rows(dst []byte, dstStride int, src []byte, srcStride, n int) {
 	width := len(h.taps.First)
 	if n == 0 || width == 0 {
@@ -171,8 +172,8 @@ func (h *Horizontal) column(i int) int {
 	return i
 }
 
-// group lays weights and places out as resizeHorizontalAVX2 reads them. All pixels get the same number of tap pairs; where the taps
-// would run over the source's end, they begin earlier with weights of 0.
+// group lays weights and places out as resizeHorizontalAVX2 reads them. All pixels get the same number of tap pairs;
+// where the taps would run over the source's end, they begin earlier with weights of 0.
 func (h *Horizontal) group() {
 	t, width := h.taps, len(h.taps.First)
 	most := int32(0)
@@ -202,7 +203,8 @@ func join(a, b int32) (upper, lower int32) {
 	return a>>lowBits&0xffff | b>>lowBits<<16, a&lowMask | b&lowMask<<16
 }
 
-// lay writes one pixel's weights, after skip zeros, four times each: once per channel, and once for the lane's unused dword.
+// lay writes one pixel's weights, after skip zeros, four times each: once per channel, and once for the lane's unused
+// dword.
 func (h *Horizontal) lay(packed, weights []int32, skip int) {
 	for i := skip &^ 1; i < skip+len(weights); i += 2 {
 		var a, b int32

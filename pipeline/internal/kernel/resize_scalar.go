@@ -2,8 +2,8 @@ package kernel
 
 import "encoding/binary"
 
-// The loops below are written so that the compiler drops all bounds checks but one per pixel, or per eight samples: slices of one
-// length, or a check of the first and the last index in its own words.
+// The loops below are written so that the compiler drops all bounds checks but one per pixel, or per eight samples:
+// slices of one length, or a check of the first and the last index in its own words.
 
 const shortSlice = "kernel: short slice"
 
@@ -13,8 +13,8 @@ const (
 	bothHalf = weightHalf<<32 | weightHalf
 )
 
-// verticalScalar is Vertical.Row for bounded taps and len(dst) ≥ 8, eight samples at a time; the last eight overlap the ones
-// before.
+// verticalScalar is Vertical.Row for bounded taps and len(dst) ≥ 8, eight samples at a time; the last eight overlap the
+// ones before.
 func verticalScalar(dst, src []byte, stride int, weights []int32) {
 	pass := verticalMany
 	switch {
@@ -103,8 +103,8 @@ func verticalClipped(dst, src []byte, stride int, weights []int32) {
 
 func clip(x int32) byte { return byte(max(0, min(x, 255))) }
 
-// scalar is Rows for bounded taps: column by column, so that weights stay in registers over the rows. Weights behind Count are 0
-// and src has bytes behind its end, so taps are done in twos and fours.
+// scalar is Rows for bounded taps: column by column, so that weights stay in registers over the rows. Weights behind
+// Count are 0 and src has bytes behind its end, so taps are done in twos and fours.
 func (h *Horizontal) scalar(dst []byte, dstStride int, src []byte, srcStride, n int) {
 	t, c := h.taps, column{dstStride: dstStride, srcStride: srcStride, n: n}
 	if h.flipY {
@@ -123,12 +123,13 @@ func (h *Horizontal) scalar(dst []byte, dstStride int, src []byte, srcStride, n 
 	}
 }
 
-// column makes n pixels below each other. dst begins with the column, src with its first tap; the first pixel is at dst[first].
-// Offsets are uint32, which wraps where rows go upwards and spares the check for negative ones.
+// column makes n pixels below each other. dst begins with the column, src with its first tap; the first pixel is at
+// dst[first]. Offsets are uint32, which wraps where rows go upwards and spares the check for negative ones.
 type column struct{ first, dstStride, srcStride, n int }
 
-// dot makes the sum of two products with one multiplication: x0·w0 + x1·w1 stand in the upper half of (x0 + x1<<32)·(w1 + w0<<32). In the
-// lower half stands x0·w1, and the sum of those over all taps is bounded too, so nothing is carried over.
+// dot makes the sum of two products with one multiplication: x0·w0 + x1·w1 stand in the upper half of (x0 +
+// x1<<32)·(w1 + w0<<32). In the lower half stands x0·w1, and the sum of those over all taps is bounded too, so nothing
+// is carried over.
 func dot(x0, x1 byte, swapped uint64) uint64 { return (uint64(x0) | uint64(x1)<<32) * swapped }
 
 // swap joins two weights for dot.

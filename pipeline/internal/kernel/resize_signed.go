@@ -2,8 +2,8 @@ package kernel
 
 import "encoding/binary"
 
-// The scalar passes for weights of which some are negative: as for bounded ones, but sums begin at lift, so that none is negative and
-// borrows from its neighbour in the word, and a table clips them.
+// The scalar passes for weights of which some are negative: as for bounded ones, but sums begin at lift, so that none
+// is negative and borrows from its neighbour in the word, and a table clips them.
 
 const (
 	lift     = 1 << 30 // 256 << WeightBits

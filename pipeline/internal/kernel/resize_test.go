@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// resizeTaps makes weights with sums of about 1 for n outputs, up to most taps each, over a source of span. Negative weights, or sums
-// that leave the bytes, come with wild.
+// resizeTaps makes weights with sums of about 1 for n outputs, up to most taps each, over a source of span. Negative
+// weights, or sums that leave the bytes, come with wild.
 func resizeTaps(r *rand.Rand, n, span, most int, wild bool) *Taps {
 	most = min(most, span)
 	t := &Taps{Stride: (most + 3) &^ 3, Span: span}

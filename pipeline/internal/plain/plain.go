@@ -1,5 +1,5 @@
-// Package plain has pictures that tests compute on: op by op, whole pictures, the shortest way to write it. It serves tests
-// alone and starts no goroutine.
+// Package plain has pictures that tests compute on: op by op, whole pictures, the shortest way to write it. It serves
+// tests alone and starts no goroutine.
 package plain
 
 import (
@@ -81,8 +81,8 @@ func (p Picture) Transpose() Picture {
 	return q
 }
 
-// Resize is Pillow's bilinear one, pass by pass. downFirst tells whether the vertical pass may come first, as it does from
-// Pillow 13 on where a picture shrinks much more in height than in width.
+// Resize is Pillow's bilinear one, pass by pass. downFirst tells whether the vertical pass may come first, as it does
+// from Pillow 13 on where a picture shrinks much more in height than in width.
 func (p Picture) Resize(w, h int, downFirst bool) Picture {
 	across := func(p Picture) Picture { return p.narrow(w) }
 	down := func(p Picture) Picture { return p.Transpose().narrow(h).Transpose() }

@@ -1,6 +1,6 @@
-// Package trig has the functions of angles with the same bits on every machine, which package math does not have. They work
-// with twice the digits and round once, so that they are correctly rounded but for about one in 10¹³ arguments. It starts no
-// goroutine and imports nothing of ours.
+// Package trig has the functions of angles with the same bits on every machine, which package math does not have. They
+// work with twice the digits and round once, so that they are correctly rounded but for about one in 10¹³ arguments. It
+// starts no goroutine and imports nothing of ours.
 package trig
 
 import "math"
@@ -70,7 +70,8 @@ func sineCosine(x float64) (sine, cosine twofold) {
 
 func negate(a twofold) twofold { return twofold{-a.hi, -a.lo} }
 
-// sumSeries is 1 − s/(n−1)n·(…(1 − s/(1·2))) with every second n: of the cosine for an even n, of the sine through its angle for an odd one.
+// sumSeries is 1 − s/(n−1)n·(…(1 − s/(1·2))) with every second n: of the cosine for an even n, of the sine through its
+// angle for an odd one.
 func sumSeries(square twofold, n float64) twofold {
 	sum := twofold{1, 0}
 	for ; n > 1; n -= 2 {

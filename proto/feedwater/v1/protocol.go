@@ -1,8 +1,8 @@
 // Package feedwaterv1 is the contract of trainers with nodes, made of feedwater.proto, and its revisions.
 package feedwaterv1
 
-// Revisions of the contract. Whatever speaks Protocol also serves what speaks OldestProtocol, so that nodes and trainers may be updated
-// one after the other.
+// Revisions of the contract. Whatever speaks Protocol also serves what speaks OldestProtocol, so that nodes and
+// trainers may be updated one after the other.
 //
 // 2 brought Revisions; what speaks 1 would mix builds.
 const (
@@ -10,6 +10,6 @@ const (
 	OldestProtocol = 2
 )
 
-// DataField is the number of FetchResponse.data, the last field of the message: who sends and who receives a batch without a copy
-// find it in the bytes.
+// DataField is the number of FetchResponse.data, the last field of the message: who sends and who receives a batch
+// without a copy find it in the bytes.
 const DataField = 15

@@ -63,8 +63,8 @@ NOT_YET = {
 
 def refuse_unknown(source: Any, misplaced: Sequence[Any], given: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
     """Raises for what cannot be meant, all of it in one message; NotYetError for arguments that are not there yet."""
-    strangers = {name: value for name, value in unknown.items() if not _is_harmless(name, value)}
-    wrong = [_explain_unknown(name, given) for name in strangers]
+    unexpected = {name: value for name, value in unknown.items() if not _is_harmless(name, value)}
+    wrong = [_explain_unknown(name, given) for name in unexpected]
     if misplaced:
         wrong.append(
             f"Loader takes source and transform by place and the rest by name, like batch_size=256, shuffle=True; "

@@ -47,8 +47,9 @@ var edits = map[string]struct{ unit, file, old, now string }{
 	},
 }
 
-// Three trees, as they are and with a pixel changed in a codec and in an op, each raised by the command: nodes that are built of them are kept apart for
-// plans and files that use what changed, and joined for all else, over random plans. Where they are joined their bytes are the same.
+// Three trees, as they are and with a pixel changed in a codec and in an op, each raised by the command: nodes that are
+// built of them are kept apart for plans and files that use what changed, and joined for all else, over random plans.
+// Where they are joined their bytes are the same.
 func TestTwoTrees(t *testing.T) {
 	runtime.LockOSThread() // on which nodes depend
 	defer runtime.UnlockOSThread()

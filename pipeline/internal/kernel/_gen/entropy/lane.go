@@ -102,7 +102,8 @@ func (l *lane) value(e reg.GPVirtual) reg.GPVirtual {
 	return v
 }
 
-// block sets the lane to its unit's block, decodes the difference of the first coefficient and returns the table of the others if it is asked to.
+// block sets the lane to its unit's block, decodes the difference of the first coefficient and returns the table of the
+// others if it is asked to.
 func (l *lane) block(id string, rest bool) (ac reg.GPVirtual) {
 	unit, pred, dc, e := GP64(), GP64(), GP64(), GP64()
 	l.refill()
@@ -143,8 +144,8 @@ func (l *lane) aim(unit reg.GPVirtual) {
 	ADDQ(l.param("cells"), l.out)
 }
 
-// find is longCodes.find of codes longer than bits, for the code at the top of acc; size tells what its symbol means. It goes to label
-// have with the entry in e.
+// find is longCodes.find of codes longer than bits, for the code at the top of acc; size tells what its symbol means.
+// It goes to label have with the entry in e.
 func (l *lane) find(have string, table reg.GPVirtual, at, bits int, e reg.GPVirtual, size func(symbol, size, move reg.GPVirtual)) {
 	code, n := GP64(), GP64()
 	long := func(what int) Mem { return Mem{Base: table, Disp: at + what} }
@@ -202,8 +203,8 @@ func runSize(id string) func(symbol, size, move reg.GPVirtual) {
 	}
 }
 
-// lookUp is up to two symbols of one look-up. It goes to a label with e where the block ends, which has not dropped their bits yet, or where not even
-// one symbol fits.
+// lookUp is up to two symbols of one look-up. It goes to a label with e where the block ends, which has not dropped
+// their bits yet, or where not even one symbol fits.
 func (l *lane) lookUp(ac, e reg.GPVirtual, end, miss string) {
 	i, t := GP64(), GP64()
 	field := func(at int) Mem { return Mem{Base: ac, Index: i, Scale: 8, Disp: at} }
@@ -257,7 +258,8 @@ func (l *lane) end(id string, e reg.GPVirtual) {
 	})
 }
 
-// finish stores the first coefficient, and calls overrun, as package jpeg's function of that name, where the block's last position is past its end.
+// finish stores the first coefficient, and calls overrun, as package jpeg's function of that name, where the block's
+// last position is past its end.
 func (l *lane) finish(id string, overrun func()) {
 	t := GP64()
 	LEAL(Mem{Base: l.k, Disp: -65}, t.As32())

@@ -1,5 +1,5 @@
-// Command entropy writes the assembly of package jpeg that reads Huffman-coded blocks: of one lane, of two in turns, and past them. It does what
-// lane.readScalar and lane.skipScalar do. Run it through `go generate` in package jpeg.
+// Command entropy writes the assembly of package jpeg that reads Huffman-coded blocks: of one lane, of two in turns,
+// and past them. It does what lane.readScalar and lane.skipScalar do. Run it through `go generate` in package jpeg.
 package main
 
 import (

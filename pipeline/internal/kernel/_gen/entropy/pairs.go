@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Eight pairs are two vectors in memory, first and second fields by turns. In registers all first fields are one vector and all second ones another,
-// in this order.
+// Eight pairs are two vectors in memory, first and second fields by turns. In registers all first fields are one vector
+// and all second ones another, in this order.
 var order = []int{0, 1, 4, 5, 2, 3, 6, 7}
 
 func pairs() {

@@ -47,7 +47,8 @@ func skip() {
 	turns([]*lane{l}, func() { l.rest("rest", l.block("", true), "unit") })
 }
 
-// turns loops over MCUs m to last-1 and their units. decode gets every lane at the same unit of the same MCU and goes to label unit.
+// turns loops over MCUs m to last-1 and their units. decode gets every lane at the same unit of the same MCU and goes
+// to label unit.
 func turns(lanes []*lane, decode func()) {
 	left, t := AllocLocal(8), GP64()
 	for _, l := range lanes {

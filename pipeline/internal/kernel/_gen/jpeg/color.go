@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The colour conversion in 16 bits, exact: (k*c + 2^15) >> 16 = ((2c*k >> 16) + 1) >> 1, with the part of the factor that
-// a word cannot hold added apart: 91881 = 65536 + 26345, 116130 = 2*65536 - 14942, -46802 = 18734 - 65536.
+// The colour conversion in 16 bits, exact: (k*c + 2^15) >> 16 = ((2c*k >> 16) + 1) >> 1, with the part of the factor
+// that a word cannot hold added apart: 91881 = 65536 + 26345, 116130 = 2*65536 - 14942, -46802 = 18734 - 65536.
 func color() {
 	c128, one := words32("colorC128", 128), words32("colorOne", 1)
 	kr, kb, kg := words32("colorR", 26345), words32("colorB", -14942), words32("colorG", -22554, 18734)
@@ -89,7 +89,8 @@ func color() {
 	RET()
 }
 
-// interleave makes the shuffles that put byte p of channel c at byte 3p+c of 48 bytes: mask[o][c] for the o-th 16 bytes.
+// interleave makes the shuffles that put byte p of channel c at byte 3p+c of 48 bytes: mask[o][c] for the o-th 16
+// bytes.
 func interleave() (mask [3][3]Mem) {
 	for o := range 3 {
 		for c := range 3 {

@@ -37,8 +37,8 @@ func pairs() factors {
 	}
 }
 
-// alignedLocal is memory on the stack that begins at a multiple of 32. Goroutines' stacks are aligned to words alone: where a register crossed a line
-// of the cache, or a page, storing it took most of the kernel's time.
+// alignedLocal is memory on the stack that begins at a multiple of 32. Goroutines' stacks are aligned to words alone:
+// where a register crossed a line of the cache, or a page, storing it took most of the kernel's time.
 func alignedLocal(bytes int) Mem {
 	room, begin := AllocLocal(bytes+24), GP64()
 	LEAQ(room.Offset(24), begin)
@@ -47,7 +47,8 @@ func alignedLocal(bytes int) Mem {
 }
 
 // One row of both blocks of a pair is one register: eight words of the left block in the low lane, of the right one in
-// the high lane. 32-bit sums come as two registers, l from VPUNPCKLWD and h from VPUNPCKHWD; the h ones wait on the stack.
+// the high lane. 32-bit sums come as two registers, l from VPUNPCKLWD and h from VPUNPCKHWD; the h ones wait on the
+// stack.
 func idct() {
 	k := pairs()
 	round1, round2 := dwords32("idctRound1", 1<<10), dwords32("idctRound2", 1<<17)

@@ -1,4 +1,5 @@
-// Command jpeg writes the AVX2 assembly of package kernel's JPEG kernels. Run it through `go generate` in package kernel.
+// Command jpeg writes the AVX2 assembly of package kernel's JPEG kernels. Run it through `go generate` in package
+// kernel.
 package main
 
 import (
@@ -47,8 +48,8 @@ func dwords32(name string, v int) Mem {
 }
 
 // last moves the position i back so that a group of 32 ends at n, unless it has just done that. It jumps to again for
-// one more group, else falls through. Kernels that call it have handled i at least once and need n >= 32: the last group
-// overlaps the one before it, so that nothing outside the row is read or written.
+// one more group, else falls through. Kernels that call it have handled i at least once and need n >= 32: the last
+// group overlaps the one before it, so that nothing outside the row is read or written.
 func last(i, n reg.GPVirtual, again string) {
 	ADDQ(U8(32), i)
 	rest := GP64()

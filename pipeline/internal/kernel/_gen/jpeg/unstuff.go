@@ -5,8 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// unstuff copies 32 bytes at a time and looks at a 0xFF among them: followed by 0 it is data, else the copy ends. It also
-// ends when fewer than 33 bytes are left; the caller goes on from there.
+// unstuff copies 32 bytes at a time and looks at a 0xFF among them: followed by 0 it is data, else the copy ends. It
+// also ends when fewer than 33 bytes are left; the caller goes on from there.
 func unstuff() {
 	TEXT("unstuffRun", NOSPLIT, "func(dst, src *byte, n int) (written, read int)")
 	Doc("unstuffRun copies n bytes without the zeros that follow 0xFF, up to a marker or the last bytes.")

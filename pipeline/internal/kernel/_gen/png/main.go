@@ -1,5 +1,5 @@
-// Command png writes the AVX2 assembly of package png: the filters of rows undone, and sums of bytes for Adler-32. Run it through `go generate` in
-// package png.
+// Command png writes the AVX2 assembly of package png: the filters of rows undone, and sums of bytes for Adler-32. Run
+// it through `go generate` in package png.
 package main
 
 import (

@@ -6,10 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// horizontal makes four pixels of two rows at a time, one pixel per 128-bit lane: vector A holds pixels 0 and 2 of the group, B
-// pixels 1 and 3. A dword holds the two samples of a tap pair of one channel; the fourth dword of a lane is 0. Sixteen bytes,
-// loaded once, hold the four source pixels of two tap pairs. VPMADDWD multiplies with the upper bits of the weights and with the
-// lower 11; the sum of both is upper<<11 + lower modulo 2³².
+// horizontal makes four pixels of two rows at a time, one pixel per 128-bit lane: vector A holds pixels 0 and 2 of the
+// group, B pixels 1 and 3. A dword holds the two samples of a tap pair of one channel; the fourth dword of a lane is 0.
+// Sixteen bytes, loaded once, hold the four source pixels of two tap pairs. VPMADDWD multiplies with the upper bits of
+// the weights and with the lower 11; the sum of both is upper<<11 + lower modulo 2³².
 func horizontal() {
 	const z = -1
 	first := constant("resizeTaps01", [16]int8{0, z, 3, z, 1, z, 4, z, 2, z, 5, z, z, z, z, z})

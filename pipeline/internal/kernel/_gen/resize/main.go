@@ -1,7 +1,7 @@
 // Command resize writes resize_amd64.s, the AVX2 kernels of the two resampling passes.
 //
-// Both multiply 8-bit samples by 22-bit weights exactly, by cutting every weight in two parts and summing the products of a pair of
-// taps for each part.
+// Both multiply 8-bit samples by 22-bit weights exactly, by cutting every weight in two parts and summing the products
+// of a pair of taps for each part.
 package main
 
 import (

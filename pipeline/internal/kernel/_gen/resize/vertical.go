@@ -6,9 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// vertical makes 32 samples at a time. The bytes of two rows are interleaved: so VPMADDUBSW sums a tap pair's products with the upper
-// parts of the weights in words, and, once widened, VPMADDWD with the lower 16 bits in dwords. The sum of both is upper<<16 +
-// lower modulo 2³², so its upper word is upper + lower>>16 modulo 2¹⁶. The last 32 samples of a row overlap the ones before.
+// vertical makes 32 samples at a time. The bytes of two rows are interleaved: so VPMADDUBSW sums a tap pair's products
+// with the upper parts of the weights in words, and, once widened, VPMADDWD with the lower 16 bits in dwords. The sum
+// of both is upper<<16 + lower modulo 2³², so its upper word is upper + lower>>16 modulo 2¹⁶. The last 32 samples of a
+// row overlap the ones before.
 func vertical() {
 	TEXT("resizeVerticalAVX2", NOSPLIT, "func(dst, src *byte, stride int, weights *int32, taps, n int)")
 	Pragma("noescape")
@@ -92,7 +93,8 @@ func verticalPair(p, w Register, upper, lower []VecVirtual, zero VecVirtual, sec
 	}
 }
 
-// nextBlock goes to label block with the next 32 samples, moved back so that they end with the row; it falls through after the last.
+// nextBlock goes to label block with the next 32 samples, moved back so that they end with the row; it falls through
+// after the last.
 func nextBlock(dst, src, left Register) {
 	SUBQ(U8(32), left)
 	JZ(LabelRef("done"))

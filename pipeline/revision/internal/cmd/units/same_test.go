@@ -18,8 +18,8 @@ var moves = []struct {
 	{"pipeline/transform", "pipeline/looks", true}, {"pipeline/order", "pipeline/sequence", true}, {"pipeline/pixel", "pipeline/raw", false},
 }
 
-// Packages that are moved and named anew move no digest. An edit in one of them, made together with the move, is compared with the tree in which it
-// stands where it was.
+// Packages that are moved and named anew move no digest. An edit in one of them, made together with the move, is
+// compared with the tree in which it stands where it was.
 func TestMovedPackages(t *testing.T) {
 	dir := treetest.Copy(t, filepath.Join("..", "..", "..", "..", ".."))
 	raise := []string{"raise"} // so that the table is of this source, whatever is being worked on
