@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
@@ -111,17 +110,12 @@ func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, again boo
 // bindMasked is bind for a plan with masks. data is released with the job, or here.
 func (b *jobBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
 	j := &Job{data: data}
-	masker, ok := b.engine.(Masker)
-	if !ok {
-		data.Release()
-		return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
-	}
 	var err error
 	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), *plan.Masks, again); err == nil {
 		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
 			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
 		} else {
-			j.maker, err = masker.PrepareMasked(plan, data.Data, j.masks.Data)
+			j.maker, err = b.engine.PrepareMasked(plan, data.Data, j.masks.Data)
 		}
 	}
 	if err != nil {

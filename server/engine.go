@@ -20,6 +20,8 @@ type Engine interface {
 	snapshots.Scanner
 	// Prepare binds a plan to a snapshot of Scan.
 	Prepare(plan *pipeline.Plan, data snapshots.Data) (Maker, error)
+	// PrepareMasked binds a plan with masks to two snapshots of Scan, pictures and masks.
+	PrepareMasked(plan *pipeline.Plan, data, masks snapshots.Data) (Maker, error)
 	Numerics() string
 	// Revisions are the units of the engine's build. Not to be changed.
 	Revisions() revision.Set
@@ -31,12 +33,6 @@ type Engine interface {
 	Ahead(*share.Account) float64
 	// Work is what was done since the start.
 	Work() pipeline.Work
-}
-
-// A Masker is an Engine that makes plans with masks, too.
-type Masker interface {
-	// PrepareMasked binds a plan to two snapshots of Scan, pictures and masks.
-	PrepareMasked(plan *pipeline.Plan, data, masks snapshots.Data) (Maker, error)
 }
 
 // A Storer is an Engine that knows which roots its files lie in, and whether their storage answers.
@@ -138,7 +134,7 @@ func checkEmpty(plan *pipeline.Plan, all ...*dataset.Snapshot) error {
 	return nil
 }
 
-// PrepareMasked implements Masker.
+// PrepareMasked implements Engine.
 func (e engine) PrepareMasked(plan *pipeline.Plan, data, masks snapshots.Data) (Maker, error) {
 	s, ok := data.(*dataset.Snapshot)
 	m, also := masks.(*dataset.Snapshot)

@@ -47,6 +47,11 @@ func (e *ready) Scan(context.Context, snapshots.Folder, func(int)) (snapshots.Da
 
 func (e *ready) Same(snapshots.Data, snapshots.Data) bool { return true }
 
+// PrepareMasked implements server.Engine; there are no masks here.
+func (*ready) PrepareMasked(*pipeline.Plan, snapshots.Data, snapshots.Data) (server.Maker, error) {
+	return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
+}
+
 func (e *ready) Prepare(plan *pipeline.Plan, d snapshots.Data) (server.Maker, error) {
 	pinned := *plan
 	pinned.Source.Fingerprint = d.Fingerprint()

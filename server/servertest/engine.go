@@ -183,6 +183,11 @@ func (d *data) Close() error {
 	return nil
 }
 
+// PrepareMasked implements server.Engine: there are no masks here.
+func (e *Engine) PrepareMasked(*pipeline.Plan, snapshots.Data, snapshots.Data) (server.Maker, error) {
+	return nil, &batch.PlanError{Field: "masks", Message: "are not offered by this node"}
+}
+
 // Prepare implements server.Engine.
 func (e *Engine) Prepare(plan *pipeline.Plan, d snapshots.Data) (server.Maker, error) {
 	pinned := *plan
