@@ -689,7 +689,7 @@ BUSY = replace(
     LATE, step_s=0.112, ready_s=0.0536, ready_steps=9, wait=0.06, workers=2, others=1.3, loop_queued=0.4, queued=0.3,
     cpu=0.7, duty=0.6, batch_cpu_s=0.05, decode=0.8, loop_cores=0.6,
 )  # fmt: skip
-"""Recorded beside a program that took two thirds of the cores, but less while the loop was held."""
+"""Made up: beside a program that takes two thirds of the cores, but less while the loop is held."""
 
 
 def test_a_loop_that_hardly_waits_beside_other_programs_has_one_story() -> None:
@@ -728,7 +728,7 @@ def test_what_load_may_falsify_is_promised_as_a_range() -> None:
 
 
 def test_twelve_workers_on_two_cores_are_told_beside_other_programs() -> None:
-    """Recorded: batches of two, twelve workers that queue for nearly all of a fetch, and another program."""
+    """Made up: batches of two, twelve workers that queue for nearly all of a fetch, and another program."""
     many = replace(BUSY, workers=12, batch_size=2, samples=2.0, queued=0.85, cpu=0.15, duty=0.9, others=0.9)
     verdict = judge_loop(many)
     assert verdict.cause == "too-many-workers" and verdict.actions[0].arguments.startswith("num_workers=")
