@@ -97,7 +97,8 @@ CREATED      := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
 
 # Functions that no program of ours calls, though tests may. client/loader is for programs in Go, packages named …test are for tests.
-CHECK_REACHED = @dead=$$($(TOOLS)/deadcode $$($(GO) list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...) | grep -vE '^(client/loader|[^:]*test)/'); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+CHECK_REACHED = @all=$$(CGO_ENABLED=1 $(TOOLS)/deadcode $$($(GO) list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...)) || exit 1; \
+  dead=$$(echo "$$all" | grep -vE '^$$|^(client/loader|[^:]*test)/' || true); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
