@@ -176,13 +176,11 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	given := o.lists.openTables()
-	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
-	lists, err := o.lists.datasetOptions(log)
+	lists, given, closeLists, err := o.lists.openLists(log)
 	if err != nil {
 		return err
 	}
-	defer lists.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
+	defer closeLists()
 	local := newLocalPipelines(log, c, lists, given, o.openIndex(o.lists.dir, log, nil), spans.Tracer())
 	end := exitGuardOf(ctx)
 	end.beforeForce(func() { logHanging(local.Storage().States(), log) })

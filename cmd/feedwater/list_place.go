@@ -53,6 +53,18 @@ func (p *listPlace) openTables() *tables.Store {
 	return tables.New((&dataset.Options{CacheDir: p.dir}).CacheFolder, int64(p.tables))
 }
 
+// openLists opens all that is kept in the place: lists and the read cache in the options, and the tables that trainers give. close ends both.
+func (p *listPlace) openLists(log *slog.Logger) (lists dataset.Options, given *tables.Store, closeLists func(), err error) {
+	if lists, err = p.datasetOptions(log); err != nil {
+		return lists, nil, nil, err
+	}
+	given = p.openTables()
+	return lists, given, func() {
+		_ = lists.ReadCache.Close() // what is in it is checked when it is read
+		_ = given.Close()           // what is left is in the folder for temporary files
+	}, nil
+}
+
 // datasetOptions keep lists in the place, and log once where else they are kept. The caller closes the read cache in them.
 func (p *listPlace) datasetOptions(log *slog.Logger) (dataset.Options, error) {
 	blocks, err := p.openBlocks(log)

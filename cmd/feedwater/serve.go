@@ -170,11 +170,11 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	warnOfMemory(log, o.memory, o.share, "/")
 	limit := limitMemory(int64(o.memory + o.share + o.aheadMemory()))
 	defer limit.restoreLimit()
-	lists, err := o.lists.datasetOptions(log)
+	lists, given, closeLists, err := o.lists.openLists(log)
 	if err != nil {
 		return err
 	}
-	defer lists.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
+	defer closeLists()
 	p, err := pipeline.Open(pipeline.Options{
 		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
 		ReadTimeout: o.read, ReadAhead: readAhead(o.ahead),
@@ -189,8 +189,6 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
 	lists.Progress = scanProgress(log)
-	given := o.lists.openTables()
-	defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files
 	s := server.New(server.Options{
 		Engine: server.NewEngine(p, lists), Tables: given, ReadCache: lists.ReadCache,
 		Roots: o.absoluteRoots(), LinksBeneath: o.linksBeneath(),

@@ -191,7 +191,7 @@ func (c *cache) remove() {
 
 // current reports whether every directory and file that the list depends on is the one that was scanned and its times are the same. A list that was just made
 // is trusted as that of one's own scan would be.
-func (s *Snapshot) current(ctx context.Context, readers int, justMade bool) bool {
+func (s opening) current(ctx context.Context, readers int, justMade bool) bool {
 	group, ctx := errgroup.WithContext(ctx)
 	m := s.manifest
 	for first := range readers {
@@ -212,7 +212,7 @@ var errStale = errors.New("the directory changed")
 
 // unchanged checks what is watched, number i. Its times say nothing when it changed so shortly before the scan that another change, during
 // the scan, could have left the same times: file systems count time in steps, the coarsest in steps of 2 s.
-func (s *Snapshot) unchanged(ctx context.Context, i int, justMade bool) error {
+func (s opening) unchanged(ctx context.Context, i int, justMade bool) error {
 	const step = 2 * time.Second
 	path, then := s.manifest.Watched(i)
 	if s.shipped && then.Changed == math.MaxInt64 { // a folder on a server, which does not tell whether it changed

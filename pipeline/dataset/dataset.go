@@ -158,6 +158,9 @@ type Snapshot struct {
 	manifest *manifest.Manifest // nil after Close
 }
 
+// opening is a snapshot while Open looks for its list: kept, beside the data, or made by a scan.
+type opening struct{ *Snapshot }
+
 // Open takes the snapshot of the pictures of a place, see Resolve: those below a folder, in a list, in tar or in Parquet files. It comes from the cache when no
 // directory and no file that it depends on has changed since, else every directory, the list or the headers in the tar files are read. A cancelled
 // context ends it between two reads. A place that is not laid out as it should be is an error that wraps ErrLayout. The caller must Close the
@@ -165,14 +168,14 @@ type Snapshot struct {
 func Open(ctx context.Context, path string, options Options) (*Snapshot, error) {
 	o := options.withDefaults()
 	s := &Snapshot{maxBytes: o.MaxEncodedBytes}
-	if err := s.open(ctx, path, o); err != nil {
+	if err := (opening{s}).open(ctx, path, o); err != nil {
 		return nil, fmt.Errorf("open data set %s: %w", path, errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
 
 // openSource opens the store of a place.
-func (s *Snapshot) openSource(path string, o *Options) error {
+func (s opening) openSource(path string, o *Options) error {
 	absolute, err := absolutePlace(path)
 	if err != nil {
 		return err
@@ -200,15 +203,15 @@ func (s *Snapshot) openSource(path string, o *Options) error {
 	return nil
 }
 
-func (s *Snapshot) open(ctx context.Context, path string, o Options) error {
+func (s opening) open(ctx context.Context, path string, o Options) error {
 	if err := s.find(ctx, path, o); err != nil {
 		return err
 	}
-	return s.checkRoom()
+	return unpacker{s.Snapshot}.checkRoom()
 }
 
 // find takes a kept list, or scans.
-func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
+func (s opening) find(ctx context.Context, path string, o Options) error {
 	if err := s.openSource(path, &o); err != nil {
 		return err
 	}
@@ -241,7 +244,7 @@ func (s *Snapshot) find(ctx context.Context, path string, o Options) error {
 
 // load reports whether there is a kept list that is whole, of this root and still true. justMade says of a list, by when its scan began, whether
 // it was made since this Open began.
-func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
+func (s opening) load(ctx context.Context, o Options, justMade func(scanned int64) bool) bool {
 	s.cached = s.cache.find(ctx, func(m memory) bool {
 		if s.use(m) != nil || !s.fits(&o) {
 			return false
@@ -258,12 +261,12 @@ func (s *Snapshot) load(ctx context.Context, o Options, justMade func(scanned in
 }
 
 // fits reports whether such a list is taken.
-func (s *Snapshot) fits(o *Options) bool {
+func (s opening) fits(o *Options) bool {
 	return (o.ReadCache != nil || s.form&manifest.Packed == 0) && (o.Flat || !s.Flat()) && (o.Empty || len(s.emptyClasses()) == 0)
 }
 
 // scan looks for the samples. Where the folder of lists takes half a list, and cannot give that back, it begins anew without that folder.
-func (s *Snapshot) scan(ctx context.Context, o Options) error {
+func (s opening) scan(ctx context.Context, o Options) error {
 	kept, err := s.list(ctx, o)
 	var lost *lostError
 	if errors.As(err, &lost) {
@@ -277,7 +280,7 @@ func (s *Snapshot) scan(ctx context.Context, o Options) error {
 }
 
 // list looks for the samples and keeps the list of them.
-func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
+func (s opening) list(ctx context.Context, o Options) (memory, error) {
 	found, err := layoutOf(ctx, s.source, s.path, s.part, o)
 	if err != nil {
 		return memory{}, err
@@ -299,7 +302,7 @@ func (s *Snapshot) list(ctx context.Context, o Options) (memory, error) {
 }
 
 // formOf is the form of a layout's samples in this store.
-func (s *Snapshot) formOf(found layout.Layout) manifest.Form {
+func (s opening) formOf(found layout.Layout) manifest.Form {
 	if store.IsURL(s.path) {
 		return found.Form() | manifest.Versioned
 	}
@@ -307,10 +310,10 @@ func (s *Snapshot) formOf(found layout.Layout) manifest.Form {
 }
 
 // forLayout are the options of a layout's scan.
-func (s *Snapshot) forLayout(o *Options) layout.Options {
+func (s opening) forLayout(o *Options) layout.Options {
 	return layout.Options{
 		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
-		Unpacked: s.keepUnpacked(),
+		Unpacked: unpacker{s.Snapshot}.keepUnpacked(),
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *Snapshot) ReadIn(ctx context.Context, turn uint64, i int, buf []byte) (
 func (s *Snapshot) fill(ctx context.Context, from *source, r *request, p []byte, off int64) error {
 	switch {
 	case r.part != "":
-		return s.unpackInto(ctx, from, r, p, off)
+		return unpacker{s}.unpackInto(ctx, from, r, p, off)
 	case s.blocks == nil || from.Reads() == 0 || len(p) == 0: // a disk needs no other disk
 		return from.ReadAt(ctx, &r.object, p, off)
 	}

@@ -49,14 +49,14 @@ func WriteList(ctx context.Context, place string, options Options, to io.Writer)
 	o := options.withDefaults()
 	o.Flat, o.Empty = true, true // as nodes open it; they refuse what their plans do not take
 	s := &Snapshot{maxBytes: o.MaxEncodedBytes}
-	files, err := s.writeList(ctx, place, o, to)
+	files, err := opening{s}.writeList(ctx, place, o, to)
 	if err = errors.Join(err, s.Close()); err != nil {
 		return ListFiles{}, fmt.Errorf("list data set %s: %w", place, err)
 	}
 	return files, nil
 }
 
-func (s *Snapshot) writeList(ctx context.Context, place string, o Options, to io.Writer) (ListFiles, error) {
+func (s opening) writeList(ctx context.Context, place string, o Options, to io.Writer) (ListFiles, error) {
 	if err := s.openSource(place, &o); err != nil {
 		return ListFiles{}, err
 	}
@@ -99,7 +99,7 @@ func shippedName(folder, part string, o *Options) string {
 }
 
 // shippedFingerprint is that of the list which lies beside the data; "": none does.
-func (s *Snapshot) shippedFingerprint(ctx context.Context, from store.Store, o *Options) string {
+func (s opening) shippedFingerprint(ctx context.Context, from store.Store, o *Options) string {
 	var text bytes.Buffer
 	err := copyObject(ctx, from, shippedName(s.path, s.part, o)+pointerEnding, 2*sha256.Size+1, &text)
 	fingerprint := strings.TrimSpace(text.String())
@@ -110,7 +110,7 @@ func (s *Snapshot) shippedFingerprint(ctx context.Context, from store.Store, o *
 }
 
 // openShipped opens the folder of lists; nil where no list can be.
-func (s *Snapshot) openShipped(o *Options) store.Store {
+func (s opening) openShipped(o *Options) store.Store {
 	if o.Table != "" {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (s *Snapshot) openShipped(o *Options) store.Store {
 }
 
 // fetch takes the list that lies beside the data, if it is whole and still true. Whatever is wrong with it, the data tell.
-func (s *Snapshot) fetch(ctx context.Context, o Options) bool {
+func (s opening) fetch(ctx context.Context, o Options) bool {
 	from := s.openShipped(&o)
 	if from == nil {
 		return false
@@ -154,7 +154,7 @@ func (s *Snapshot) fetch(ctx context.Context, o Options) bool {
 }
 
 // checkShipped reports whether a list is whole, of such a store and that one.
-func (s *Snapshot) checkShipped(fingerprint string) bool {
+func (s opening) checkShipped(fingerprint string) bool {
 	var err error
 	whole := func() bool {
 		defer recoverFault(debug.SetPanicOnFault(true), &err)
@@ -165,7 +165,7 @@ func (s *Snapshot) checkShipped(fingerprint string) bool {
 }
 
 // isNewest reports whether a list that was fetched is still the one that lies beside the data.
-func (s *Snapshot) isNewest(ctx context.Context, o *Options) bool {
+func (s opening) isNewest(ctx context.Context, o *Options) bool {
 	from := s.openShipped(o)
 	if from == nil {
 		return false

@@ -22,8 +22,11 @@ func (s *Snapshot) key(o *store.Object, part string, offset, size int64) readcac
 	return readcache.KeyOf(s.place, string(o.Name), version, part, offset, size)
 }
 
+// unpacker is a snapshot of files whose pictures lie in compressed pages: a page is unpacked as a whole, and its pictures are kept.
+type unpacker struct{ *Snapshot }
+
 // keepUnpacked is what a scan gives to the disk that keeps blocks; nil where there is none.
-func (s *Snapshot) keepUnpacked() func(context.Context, *store.Object, *parquet.Part, *parquet.Packed) error {
+func (s unpacker) keepUnpacked() func(context.Context, *store.Object, *parquet.Part, *parquet.Packed) error {
 	if s.blocks == nil {
 		return nil
 	}
@@ -43,7 +46,7 @@ func (s *Snapshot) keepUnpacked() func(context.Context, *store.Object, *parquet.
 }
 
 // keepValues keeps each value of a part as a block.
-func (s *Snapshot) keepValues(o *store.Object, part string, v *parquet.Packed) {
+func (s unpacker) keepValues(o *store.Object, part string, v *parquet.Packed) {
 	begin := int64(0)
 	for _, end := range v.Ends {
 		s.blocks.Write(s.key(o, part, begin, end-begin), v.Values[begin:end])
@@ -51,13 +54,13 @@ func (s *Snapshot) keepValues(o *store.Object, part string, v *parquet.Packed) {
 	}
 }
 
-func (s *Snapshot) tooLittleRoom(unpacked int64) error {
+func (s unpacker) tooLittleRoom(unpacked int64) error {
 	return fmt.Errorf("%w: its pictures are in compressed pages, and unpacked they have %d bytes at least: a read cache of %d bytes would have each page "+
 		"unpacked again and again. Give it more by --read-cache-limit, or write the files again without compression", layout.ErrLayout, unpacked, s.blocks.Limit())
 }
 
 // checkRoom returns an error where what has to be unpacked does not fit into the read cache.
-func (s *Snapshot) checkRoom() error {
+func (s unpacker) checkRoom() error {
 	if s.form&manifest.Packed == 0 {
 		return nil
 	}
@@ -74,7 +77,7 @@ func (s *Snapshot) checkRoom() error {
 }
 
 // unpackInto fills p with a value of a part, which is unpacked where it is not kept.
-func (s *Snapshot) unpackInto(ctx context.Context, from *source, r *request, p []byte, off int64) error {
+func (s unpacker) unpackInto(ctx context.Context, from *source, r *request, p []byte, off int64) error {
 	key := s.key(&r.object, r.part, off, int64(len(p)))
 	if s.blocks.Read(key, p) {
 		return nil

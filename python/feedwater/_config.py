@@ -74,7 +74,6 @@ class Config:
     @classmethod
     def from_arguments(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
-        from ._plan import pictures  # all transforms come with it, half of what the package takes to import
         from ._python.albumentations import adapt_function
         from ._torchvision import pillow  # all transforms come with it, half of what the package takes to import
 
@@ -87,15 +86,7 @@ class Config:
         if fields is None:
             fields = output.IMAGE, "label" if masks is None else output.MASK
         device = checks.device_of(given["device"])
-        made = pictures.resolve_pictures(
-            resolved.transform if transform is None else transform, given["dtype"], given["memory_format"]
-        )
-        if device is not None:
-            if "torch" not in sys.modules:
-                raise TypeError(f"device={device!r} needs torch: import it before the Loader is made")
-            check_built(sys.modules["torch"], device)
-            if given["python"] is None:
-                made = tuple(picture.leave_hop_to_device() for picture in made)
+        made = _pictures_of(resolved.transform if transform is None else transform, device, given)
         if given["pin_memory"] and "torch" not in sys.modules:
             raise TypeError("pin_memory=True needs torch: import it before the Loader is made")
         config = cls(
@@ -280,6 +271,19 @@ class Config:
         if self.most_pixels is not None:
             plan["limits"] = {"pixels": self.most_pixels}
         return plan | {"apply_exif": True} if self.apply_exif else plan
+
+
+def _pictures_of(transform: Any, device: str | None, given: Mapping[str, Any]) -> tuple[Picture, ...]:
+    """What is made of each picture. A GPU does the last hop, unless a function of python= makes the result."""
+    from ._plan import pictures  # all transforms come with it, half of what the package takes to import
+
+    made = pictures.resolve_pictures(transform, given["dtype"], given["memory_format"])
+    if device is None:
+        return made
+    if "torch" not in sys.modules:
+        raise TypeError(f"device={device!r} needs torch: import it before the Loader is made")
+    check_built(sys.modules["torch"], device)
+    return made if given["python"] is not None else tuple(picture.leave_hop_to_device() for picture in made)
 
 
 def _relabelling_of(given: Any, source: Any) -> Relabelling | None:
