@@ -207,7 +207,7 @@ func (s opening) open(ctx context.Context, path string, o Options) error {
 	if err := s.find(ctx, path, o); err != nil {
 		return err
 	}
-	return unpacker{s.Snapshot}.checkRoom()
+	return unpacker(s).checkRoom()
 }
 
 // find takes a kept list, or scans.
@@ -313,7 +313,7 @@ func (s opening) formOf(found layout.Layout) manifest.Form {
 func (s opening) forLayout(o *Options) layout.Options {
 	return layout.Options{
 		Progress: o.Progress, Readers: o.Readers, Stats: o.Stats, Questions: o.Questions, Slow: o.slow,
-		Unpacked: unpacker{s.Snapshot}.keepUnpacked(),
+		Unpacked: unpacker(s).keepUnpacked(),
 	}
 }
 
