@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import multiprocessing
 import os
 import pickle
 import shutil
@@ -15,7 +14,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ..errors import DataError
-from .bytes_worker import serve_samples
 
 __all__ = ["Bytes"]
 
@@ -86,7 +84,10 @@ class _Served:
     """Processes that answer on a socket."""
 
     def __init__(self, pickled: bytes, workers: int) -> None:
+        import multiprocessing
+
         from .._python.pool import ignore_interrupts
+        from .bytes_worker import serve_samples
 
         self.owner = os.getpid()
         self._folder = tempfile.mkdtemp(prefix="feedwater-bytes-")  # nobody else may enter it

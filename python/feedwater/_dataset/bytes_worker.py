@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 import os
 import pickle
-import selectors
 import socket
 import struct
 import threading
@@ -47,20 +46,18 @@ def _end_with(life: Any) -> None:
 class _Server:
     def __init__(self, listener: socket.socket, dataset: Any, workers: int) -> None:
         self._listener, self._dataset, self._workers = listener, dataset, workers
-        self._connections = selectors.DefaultSelector()
-        self._count = 0
-        """Of connections."""
+        self._connections: list[socket.socket] = []
         self._waiting_since: float | None = None
         listener.setblocking(False)
 
     def serve_forever(self) -> None:
         while True:
-            if self._count == 0:
+            if not self._connections:
                 connection.wait([self._listener])
                 self._accept()
                 continue
-            for key, _ in self._connections.select(TURN_S):
-                self._answer(key.fileobj)
+            for sock in connection.wait(self._connections, TURN_S):
+                self._answer(sock)
             self._look_for_more()
 
     def _look_for_more(self) -> None:
@@ -79,8 +76,7 @@ class _Server:
         except BlockingIOError:  # another process was faster
             return
         sock.setblocking(True)
-        self._connections.register(sock, selectors.EVENT_READ)
-        self._count += 1
+        self._connections.append(sock)
 
     def _answer(self, sock: Any) -> None:
         try:
@@ -93,8 +89,7 @@ class _Server:
                 return
         except OSError:  # the agent has gone, or wants it no more
             pass
-        self._connections.unregister(sock)
-        self._count -= 1
+        self._connections.remove(sock)
         sock.close()
 
     def _reply(self, what: int, number: int) -> tuple[bytes, bytes | memoryview]:
