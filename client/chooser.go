@@ -39,8 +39,8 @@ func (ch *chooser) pickNode(w *Want, now time.Time) *member {
 	return nil
 }
 
-// pickRescuer is the node that would have a want soonest which is needed next and is at another node, or was, and
-// in how many seconds. begun says that the other node has begun with it. Nil: there is none.
+// pickRescuer is the other node that would finish an urgent want first, and in how many seconds it would. begun says
+// that the node that has the want has begun with it. Nil: there is none.
 func (ch *chooser) pickRescuer(w *Want, begun bool, now time.Time) (m *member, finish float64) {
 	law := pick.NewRescue(w.seq, w.dueIn(now), begun)
 	for i, m := range ch.roster.live {
@@ -116,8 +116,8 @@ func (ch *chooser) wouldBeLate(w *Want, m *member, now time.Time) bool {
 	return due > 0 && due < m.speed.FinishSeconds(ch.loadOf(m, w.count, now))
 }
 
-// leastUrgent is where in the queue the want is that is needed last of those that were taken from no node before,
-// unless nobody else can have them; -1 if there is none.
+// leastUrgent is the index of the latest-due waiting want that no node gave back; one that a node gave back counts too
+// where no node but m could take it. -1 if there is none.
 func (ch *chooser) leastUrgent(m *member, now time.Time) int {
 	at := -1
 	for i, w := range ch.queue.waiting {

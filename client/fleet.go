@@ -43,7 +43,7 @@ type Fleet struct {
 	lastRun  time.Time // when the goroutine ran last
 }
 
-// New returns a fleet that does nothing until Open. Errors are *AddressError, but for a fleet without nodes.
+// New returns a fleet that does nothing until Open. An error is an *AddressError, or says that Options name no node.
 func New(o Options) (*Fleet, error) {
 	f := &Fleet{job: newJob(o.withDefaults()), stopped: make(chan struct{})}
 	f.scaler.job = f.job
@@ -185,8 +185,8 @@ func (f *Fleet) Due(ahead int) time.Duration {
 	return time.Duration(min(f.job.pacing.pace.DueIn(ahead), 3600) * float64(time.Second))
 }
 
-// DueAfter is when a want is due that has ahead others before it, the last of which is due at last: never before that
-// one, for what is known of the pace changes, and the order does not.
+// DueAfter is when a new want is due, where the loop needs ahead batches before its batch, and the last of these is due
+// at last. It is never earlier than last: estimates of the pace change, and the order of batches does not.
 func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
 	due := time.Now().Add(f.Due(ahead))
 	if ahead > 0 && due.Before(last) {
@@ -195,9 +195,9 @@ func (f *Fleet) DueAfter(last time.Time, ahead int) time.Time {
 	return due
 }
 
-// Window is how many batches of that many samples to have wanted or ready: enough to outlast the slowest of late and a
-// node that falls silent, by the loop's pace. While nothing comes ahead of need more than what keeps the nodes busy
-// would only take memory, so the window grows with what is ready. It never blocks.
+// Window is how many batches, of batch samples each, to have wanted or ready: at the loop's pace they outlast the
+// slowest recent batch and a node that falls silent. While no batch is ready before the loop needs it, more wants than
+// keep the nodes busy would only take memory. So the window is bounded by how many batches are ready. It never blocks.
 func (f *Fleet) Window(batch int) int {
 	busy := f.busyBatches(batch)
 	silence := float64(silenceSeconds)

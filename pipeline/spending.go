@@ -17,7 +17,7 @@ type Work struct {
 	CoreSeconds, ReadSeconds float64
 	// Samples that took them, whatever became of their batches.
 	Samples uint64
-	// BusySeconds with work at hand; see share.Hand.
+	// BusySeconds are those in which workers had work at hand, as share.BusyMeter counts them.
 	BusySeconds float64
 }
 

@@ -94,7 +94,7 @@ func (f *leader) isBeatenBy(c *Candidate, tier int, want uint64) bool {
 }
 
 // Assignment finds the node for a want: the one that will have it soonest, but one that has room for it if that has it
-// nearly as soon. Make one with Assign, show it all candidates in any order, and then ask for the Node.
+// nearly as soon. Make one with NewAssignment, show it all candidates in any order, and then ask for the Node.
 type Assignment struct {
 	want                 uint64
 	best, roomy, helping leader
@@ -141,9 +141,9 @@ func worthWaiting(seconds, other, due float64) bool {
 }
 
 // Rescue finds the node, not a doubted one, that would have a want soonest which is needed next and is at another
-// node, or was. It makes it before what is needed later: Finish is by Load.Overtake. Nodes are full most of the time,
-// for what they made is replaced at once: for one that its node has begun with, of which there are few, or that would
-// be in time there, a node may get one want more than it takes. Make one with NewRescue.
+// node, or was. It makes it before what is needed later: Finish is by Load.OvertakeBatch. Nodes are full most of the
+// time, for what they made is replaced at once: for one that its node has begun with, of which there are few, or that
+// would be in time there, a node may get one want more than it takes. Make one with NewRescue.
 type Rescue struct {
 	want  uint64
 	due   float64

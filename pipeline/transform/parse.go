@@ -127,7 +127,8 @@ func parseOp(i int, raw json.RawMessage, depth int) (step, *PlanError) {
 	return step{op: o, name: a.op, maskFill: fill}, nil
 }
 
-// checkLast refuses ops behind those of the last hop, which would move pixels under their rectangles.
+// checkLast refuses a node's op behind an op of the last hop, which is done after all others: rectangles that it erases
+// would not move with the pixels. It also refuses any op behind one that makes several pictures.
 func (c Chain) checkLast() *PlanError {
 	if err := c.checkCorners(); err != nil {
 		return err

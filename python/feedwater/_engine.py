@@ -594,7 +594,7 @@ class Engine:
         end_registrations()
 
     def drop_handles(self) -> None:
-        """close for finalisers."""
+        """Like close, but takes no lock and waits for nothing; called by finalisers."""
         if self.python is not None:
             self.python.drop_handles()
         if self._transfer is not None:

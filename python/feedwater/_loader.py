@@ -348,7 +348,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
 
     @property
     def last(self) -> Last | None:
-        """The batch that next returned last: .epoch .position .indices .keys."""
+        """The last batch that the iterator returned: .epoch .position .indices .keys."""
         last: Last | None = self._cursor.at.last
         return last
 

@@ -12,6 +12,9 @@ import (
 
 // A Store has objects in folders. Names are paths below its place, with slashes; "" is the place itself. All methods
 // may be called by many goroutines at once.
+//
+// A Store on a server also has Identity() string, which package dataset asks for by a type assertion. It names the
+// place, the same however that is written, for what is kept about its objects. Of a Store without it the path does.
 type Store interface {
 	// Stat tells what a name stands for now; it follows links. Where it leads nowhere the error is one of those that
 	// LeadsNowhere knows.

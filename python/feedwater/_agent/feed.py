@@ -2,7 +2,7 @@
 
 The cursor, which the Loader owns, is the only truth. Wants are kept by the place of their step; whatever is before the
 cursor is over, whatever is not on the way ahead is cancelled, whatever is missing is asked for. So an exception at any
-point, a Ctrl-C or the agent's death, is repaired by looking at what is there: the next take does that.
+point, a Ctrl-C or the agent's death, is repaired by looking at what is there: the next take_batch does that.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Feed:
         self.window = 0
         """Batches the agent would like to have wanted or ready at once."""
         self.waiting: Callable[[float], None] | None = None
-        """Told now and then, while take is blocked, for how long it has been."""
+        """Told now and then, while take_batch is blocked, for how long it has been."""
         self.stopped: Callable[[float], None] | None = None
-        """Told, when take ends, for how long this process was stopped while it was blocked."""
+        """Told, when take_batch ends, for how long this process was stopped while it was blocked."""
         self._tail: tuple[int, int] | None = None
         """Where the next want goes; None when that must be found out anew."""
         self._waited: Waited | None = None
-        """The wait of the running take, once it has one."""
+        """The wait of the running take_batch, once it has one."""
         self._takes = 0
 
     def forget_wants(self) -> None:
@@ -102,7 +102,7 @@ class Feed:
         if link is not None and link is self._link:
             try:
                 link.drain_socket()
-            except ConnectionError:  # the next take sees to it
+            except ConnectionError:  # the next take_batch sees to it
                 pass
             self._handle_packets(link)
         done = [want.answer for want in self._wants.values() if isinstance(want.answer, Done)]
@@ -351,7 +351,7 @@ class Feed:
         self._out.pop(ident, None)
 
     def _handle_failure(self, want: Want, answer: Failed, batch: int) -> None:
-        """There is no batch: it must be asked for again, if no error is raised; and then the next take asks again."""
+        """There is no batch. Raises the error that stands, if one does; else the running take_batch asks again."""
         self._wants = {key: other for key, other in self._wants.items() if other is not want}
         self._tail = None
         error = answer.error

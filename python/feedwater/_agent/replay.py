@@ -72,7 +72,7 @@ class Totals:
 
 
 class Last:
-    """The batch that next returned last."""
+    """The last batch that the iterator returned."""
 
     __slots__ = ("_places", "_session", "epoch", "indices", "position")
 

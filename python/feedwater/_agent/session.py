@@ -34,7 +34,7 @@ SLACK_S = 30
 
 
 class Session:
-    """A connection that comes back. Not for two threads at once, except close and drop."""
+    """A connection that comes back. Not for two threads at once, except close and drop_handles."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -318,7 +318,7 @@ class Session:
             agent.release_user(self)
 
     def drop_handles(self) -> None:
-        """close for finalisers: takes no lock and waits for nothing."""
+        """Like close, but takes no lock and waits for nothing; called by finalisers."""
         if self.link is not None:
             self.link.close()
         if self.slots is not None:

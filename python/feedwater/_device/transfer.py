@@ -134,7 +134,7 @@ class Transfer:
         end_registrations()
 
     def abandon(self) -> None:
-        """close for finalisers: calls no CUDA; another Loader's next does it."""
+        """Like close, but calls no CUDA, which another Loader's next does; called by finalisers."""
         _ABANDONED.extend(self._under_way)
         self._under_way = deque()
 

@@ -50,7 +50,7 @@ class Generators:
             self.restore_states(before)
 
     def unpack_states(self, packed: list[str]) -> list[Any]:
-        """What pack made of where they stood. Raises StateMismatchError if these generators cannot stand there."""
+        """What pack_states made of where they stood. Raises StateMismatchError if they cannot stand there."""
         count = len(self._list_generators())
         if len(packed) != count:
             raise StateMismatchError(

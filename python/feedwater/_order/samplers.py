@@ -217,7 +217,7 @@ class _Pulled:
         return self._generators.read_states()
 
     def load_state(self, state: dict[str, Any] | None, ranks: Ranks) -> None:
-        """Takes up what state said; None is a beginning. Raises StateMismatchError if it cannot go on from there."""
+        """Takes up what save_state told; None: a beginning. Raises StateMismatchError if it cannot go on from there."""
         self._pull = self._resume = None
         self._stood = {}
         if state is None:

@@ -91,7 +91,7 @@ class _Task:
         self.left = set(packets)
         """Places of the processes that have not answered."""
         self.sent: dict[Member, list[int]] = {}
-        """Not empty for a process that has been told; see Link.send."""
+        """Not empty for a process that has been told; see Pool.send_job."""
         self.reports: list[Report] = []
 
     def first_failure(self) -> Report | None:
@@ -100,14 +100,14 @@ class _Task:
 
 
 class Made(NamedTuple):
-    """Where the results of a batch lie."""
+    """Where the results of a batch lie: in which slots, and in which of them."""
 
     slots: Slots
     slot: int
 
 
 class Stage:
-    """The processes and the batches that are with them. Not for two threads at once, except drop."""
+    """The processes of python=, and the batches that they work on. For one thread at a time, except drop_handles."""
 
     def __init__(self, config: Config) -> None:
         self.name = name_of(config.python)
@@ -117,7 +117,7 @@ class Stage:
         """Of every result, as the first one had them; placed in the slots. Empty before."""
         self.slots: Slots | None = None
         self.wait_s = 0.0
-        """Time that next waited for processes while the agent's batch was there."""
+        """Time that take_batch waited for processes while the agent's batch was there."""
         self.busy_s, self.samples = 0.0, 0
         """Time that the function took, on so many samples."""
         self._memory, self._limits_s = config.memory, (config.timeout, config.start_timeout)
@@ -139,7 +139,7 @@ class Stage:
         self._let_go()
 
     def drop_handles(self) -> None:
-        """close for finalisers: takes no lock and waits for nothing."""
+        """Like close, but takes no lock and waits for nothing; called by finalisers."""
         self.pool.drop_handles()
         self._let_go()
 
@@ -153,8 +153,8 @@ class Stage:
     def take_batch(self, done: Done, image: Field, session: Session, ahead: Callable[[], list[Done]]) -> Made:
         """What the function makes of the batch; blocks until it is there. Deals out those ahead meanwhile.
 
-        image is the field as the agent leaves it. The slot of done must not be given away before the next take. Raises
-        PythonError with what the function raised at the first row that it failed on.
+        image is the field as the agent leaves it. The slot of done must not be given away before the next take_batch.
+        Raises PythonError with what the function raised at the first row that it failed on.
         """
         began, waited = time.monotonic(), Waited(TURN_S)
         try:
@@ -322,7 +322,7 @@ class Stage:
         self.samples += report.samples
 
     def _check_task(self, task: _Task, session: Session) -> None:
-        """Raises PythonError if the function failed; the next take calls it again."""
+        """Raises PythonError if the function failed; the next take_batch calls it again."""
         report = task.first_failure()
         if report is None:
             return

@@ -74,7 +74,7 @@ class _Shared:
 
 
 class Pool:
-    """A fixed number of processes. Not for two threads at once, except drop."""
+    """A fixed number of processes. Not for two threads at once, except drop_handles."""
 
     def __init__(self, function: bytes, look: Look, count: int) -> None:
         self.count = count
@@ -159,7 +159,7 @@ class Pool:
         self._forget_board()
 
     def drop_handles(self) -> None:
-        """close for finalisers: takes no lock and waits for nothing."""
+        """Like close, but takes no lock and waits for nothing; called by finalisers."""
         if self._owner != os.getpid():
             return
         for member in self._members:
