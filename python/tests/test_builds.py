@@ -229,7 +229,7 @@ def test_a_state_of_version_1_goes_on_with_the_same_batches(tmp_path: Path, node
 
 
 @pytest.mark.usefixtures("real")
-@pytest.mark.parametrize(("run", "unit"), [("turned", "exif"), ("png", "codec/png")])
+@pytest.mark.parametrize(("run", "unit"), [("turned", "exif"), ("png", "codec/png"), ("webp", "codec/webp")])
 def test_a_state_of_version_1_whose_bytes_changed_is_refused(tmp_path: Path, run: str, unit: str) -> None:
     """Its plan applies EXIF data, or its files are of a format, that has been of another revision since."""
     state = VERSION_1[run]["state"]
