@@ -107,7 +107,11 @@ func (r *room) start(t *testing.T, c *corev1.Container) {
 		args = append(args, r.paths.Replace(a))
 	}
 	p := exec.Command(program(t), args...)
-	p.Env = []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1", "HOME=/nonexistent"}
+	p.Env = []string{
+		"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1", "HOME=/nonexistent",
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", // a pod has them of its secret
+		"HTTPS_PROXY=http://127.0.0.1:1", // buckets and web servers cannot be reached from here
+	}
 	out, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
