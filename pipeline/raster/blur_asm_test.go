@@ -5,11 +5,10 @@ package raster
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"syscall"
 	"testing"
 	"unsafe"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/order"
 )
@@ -17,17 +16,8 @@ import (
 // guardedValues returns n values of a type without pointers, behind which an inaccessible page lies.
 func guardedValues[T byte | float32](t *testing.T, n int) []T {
 	t.Helper()
-	page, size := os.Getpagesize(), n*int(unsafe.Sizeof(*new(T)))
-	whole := (size + page - 1) / page * page
-	m, err := syscall.Mmap(-1, 0, whole+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Munmap(m) })
-	if err := syscall.Mprotect(m[whole:], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(&m[whole-size])), n)
+	b := guardtest.Bytes(t, n*int(unsafe.Sizeof(*new(T))))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -69,7 +70,7 @@ func FuzzOracle(f *testing.F) {
 		if err == nil && w*h > 1<<16 {
 			t.Skip("too slow for the oracle")
 		}
-		b = guardedCopy(t, b)
+		b = guardtest.Copy(t, b)
 		within(t, kernel.Scalar, b, Limits{}, image.Rect(0, 0, w, h))
 		check(t, decoders, b, rand.New(rand.NewPCG(seed, 1)), 2)
 	})
@@ -82,7 +83,7 @@ func FuzzRegion(f *testing.F) {
 	decoders := allLevels()
 	limits := Limits{ScanBlocks: 1 << 22} // a run has many decodes: some 0.1 s for each
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
-		b = guardedCopy(t, b)
+		b = guardtest.Copy(t, b)
 		r := rand.New(rand.NewPCG(seed, 2))
 		var first []byte
 		for i, d := range decoders {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -38,7 +39,7 @@ func checkIndexed(t testing.TB, d *Decoder, file, index []byte, r *rand.Rand, re
 	if err != nil {
 		t.Fatal(err)
 	}
-	file = guardedCopy(t, file)
+	file = guardtest.Copy(t, file)
 	for i := range regions {
 		region := image.Rect(0, 0, w, h)
 		if i > 0 {
@@ -288,7 +289,7 @@ func FuzzIndex(f *testing.F) {
 		f.Add(file, indexOf(f, d, file, 2, image.Rectangle{}), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, file, index []byte, seed uint64) {
-		file = guardedCopy(t, file)
+		file = guardtest.Copy(t, file)
 		w, h, err := d.ParseIndexed(file, Limits{}, index)
 		if err != nil || w*h > 1<<20 {
 			return

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -44,7 +45,7 @@ func TestUnfilter(t *testing.T) {
 	for bpp := 1; bpp <= 8; bpp++ {
 		for _, pixels := range []int{0, 1, 2, 3, 7, 31, 32, 33, 100} {
 			n := pixels * bpp
-			raw, prev, dst := guardedBytes(t, n+filterPad), guardedBytes(t, n+filterPad), guardedBytes(t, n+filterPad)
+			raw, prev, dst := guardtest.Bytes(t, n+filterPad), guardtest.Bytes(t, n+filterPad), guardtest.Bytes(t, n+filterPad)
 			for filter := byte(0); filter <= lastFilter; filter++ {
 				fill(raw)
 				fill(prev)
@@ -65,7 +66,7 @@ func TestUnfilter(t *testing.T) {
 func TestAdler(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for _, n := range []int{0, 1, 31, 32, 33, 63, 64, 5535, 5536, 5537, 5552, 100_003} {
-		b := guardedBytes(t, n)
+		b := guardtest.Bytes(t, n)
 		for i := range b {
 			b[i] = byte(255 - r.IntN(2)*r.IntN(256))
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 )
 
 func jpegRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -144,7 +146,11 @@ func TestRowKernels(t *testing.T) {
 				for _, n := range rowLengths() {
 					var src [3][]byte
 					for i := range src {
-						src[i] = guardedCopy(t, sampleBytes(r, c.in(n)), i == n%3)
+						guarded := guardtest.Copy
+						if i == n%3 {
+							guarded = guardtest.CopyAfter
+						}
+						src[i] = guarded(t, sampleBytes(r, c.in(n)))
 					}
 					got, want := newCanvas(c.out(n)), make([]byte, c.out(n))
 					c.run(k, got.out, src)
@@ -404,7 +410,7 @@ func TestUnstuff(t *testing.T) {
 					src[j] = 0xff
 				}
 			}
-			src = guardedCopy(t, src, false)
+			src = guardtest.Copy(t, src)
 			got := newCanvas(n)
 			w, read := k.Unstuff(got.out, src)
 			want, wantRead := wantUnstuff(src)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 )
 
 // resizeTaps makes weights with sums of about 1 for n outputs, up to most taps each, over a source of span. Negative
@@ -71,7 +73,7 @@ func TestResizeVerticalGivesTheDefinition(t *testing.T) {
 	resizeShapes(r, func(name string, width, span, most int, wild bool) {
 		taps := resizeTaps(r, 5, span, most, wild)
 		stride := width + r.IntN(9)
-		src := resizeGuarded(t, (span-1)*stride+width)
+		src := guardtest.Bytes(t, (span-1)*stride+width)
 		copy(src, resizeBytes(r, len(src)))
 		for _, level := range Levels() {
 			v := NewVertical(level)
@@ -104,7 +106,7 @@ func TestResizeHorizontalGivesTheDefinition(t *testing.T) {
 	resizeShapes(r, func(name string, width, span, most int, wild bool) {
 		taps := resizeTaps(r, width, span, most, wild)
 		rows, stride := 1+r.IntN(7), 3*span+r.IntN(9)
-		src := resizeGuarded(t, (rows-1)*stride+3*span+HorizontalRead)
+		src := guardtest.Bytes(t, (rows-1)*stride+3*span+HorizontalRead)
 		copy(src, resizeBytes(r, len(src)))
 		gap := r.IntN(9)
 		for _, level := range Levels() {

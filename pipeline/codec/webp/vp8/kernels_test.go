@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -30,8 +31,8 @@ func TestEdges(t *testing.T) {
 		limit, inner := 1+r.Int32N(200), k%2 == 0
 		var planes [2][2][]byte // Cb or luma, and Cr, of both
 		for i := range planes {
-			planes[0][i] = guardedBytes(t, 15*stride+24)
-			planes[1][i] = guardedBytes(t, 15*stride+24)
+			planes[0][i] = guardtest.Bytes(t, 15*stride+24)
+			planes[1][i] = guardtest.Bytes(t, 15*stride+24)
 			pixels(r, planes[0][i])
 			copy(planes[1][i], planes[0][i])
 		}
@@ -103,14 +104,14 @@ func TestColors(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
 	for n := 1; n < 140; n++ {
-		near, far, dst, want := guardedBytes(t, n+2), guardedBytes(t, n+2), guardedBytes(t, 2*n), make([]byte, 2*n)
+		near, far, dst, want := guardtest.Bytes(t, n+2), guardtest.Bytes(t, n+2), guardtest.Bytes(t, 2*n), make([]byte, 2*n)
 		pixels(r, near)
 		pixels(r, far)
 		upsampleScalar(want, near, far)
 		if vector.upsample(dst, near, far); !bytes.Equal(dst, want) {
 			t.Fatalf("%d samples: differ", n)
 		}
-		y, cb, cr, rgb, wanted := guardedBytes(t, n), guardedBytes(t, n), guardedBytes(t, n), guardedBytes(t, 3*n), make([]byte, 3*n)
+		y, cb, cr, rgb, wanted := guardtest.Bytes(t, n), guardtest.Bytes(t, n), guardtest.Bytes(t, n), guardtest.Bytes(t, 3*n), make([]byte, 3*n)
 		for _, p := range [][]byte{y, cb, cr} {
 			for i := range p {
 				p[i] = byte(r.Uint32())
