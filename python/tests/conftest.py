@@ -103,6 +103,17 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     stop_agent()
 
 
+@pytest.fixture
+def folder(fake: Any) -> Any:
+    """torchvision's ImageFolder of the fake data set: 10 classes of 10 samples."""
+    datasets = pytest.importorskip("torchvision.datasets")
+    for c in range(10):
+        (fake.data / f"class{c}").mkdir()
+        for i in range(10):
+            (fake.data / f"class{c}" / f"{i}.jpg").touch()
+    return datasets.ImageFolder(fake.data)
+
+
 def stop_agent() -> None:
     """Ends the process's agent, so that the next test starts its own."""
     process, agent._process = agent._process, None

@@ -225,16 +225,6 @@ def test_what_is_told_amid_a_pass_is_heard_after_it(fake: Any, whom: str) -> Non
 # -- what frameworks look for ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def folder(fake: Any) -> Any:
-    """An ImageFolder of the fake data set."""
-    for c in range(10):
-        (fake.data / f"class{c}").mkdir()
-        for i in range(10):
-            (fake.data / f"class{c}" / f"{i}.jpg").touch()
-    return datasets.ImageFolder(fake.data)
-
-
 def test_the_data_set_is_the_one_that_was_passed(fake: Any, folder: Any) -> None:
     subset = Subset(folder, range(50))
     loader = Loader(subset, transforms.CenterCrop(SIZE), batch_size=10)

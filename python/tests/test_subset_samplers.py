@@ -30,16 +30,6 @@ from torch.utils.data import (  # noqa: E402
 CHOSEN = [7, 90, 33, 12, 12, 51, 64, 3, 28, 77, 45, 19, 80, 5, 66, 38, 94, 21]
 
 
-@pytest.fixture
-def folder(fake: Any) -> Any:
-    """An ImageFolder of the fake data set: 100 samples."""
-    for c in range(10):
-        (fake.data / f"class{c}").mkdir()
-        for i in range(10):
-            (fake.data / f"class{c}" / f"{i}.jpg").touch()
-    return datasets.ImageFolder(fake.data)
-
-
 def seeded() -> torch.Generator:
     return torch.Generator().manual_seed(5)
 

@@ -16,15 +16,6 @@ v2 = pytest.importorskip("torchvision.transforms.v2")
 from torch.utils.data import ConcatDataset, DataLoader, Subset  # noqa: E402
 
 
-@pytest.fixture
-def folder(fake: Any) -> Any:
-    for c in range(10):
-        (fake.data / f"class{c}").mkdir()
-        for i in range(10):
-            (fake.data / f"class{c}" / f"{i}.jpg").touch()
-    return datasets.ImageFolder(fake.data)
-
-
 def test_files_that_a_row_of_data_sets_has_twice(folder: Any) -> None:
     for row in (ConcatDataset([folder, folder]), ConcatDataset([folder, Subset(folder, [7])])):
         with pytest.raises(feedwater.DataError, match=r"\.jpg is in this ConcatDataset twice.*sampler=\[\*range"):
