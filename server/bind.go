@@ -107,7 +107,7 @@ func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, again boo
 	return &Job{maker: maker, data: data}, nil
 }
 
-// bindMasked is bind for a plan with masks. data is released with the job, or here.
+// bindMasked is bindData for a plan with masks. data is released with the job, or here.
 func (b *jobBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
 	j := &Job{data: data}
 	var err error

@@ -148,14 +148,9 @@ func rootsOf(o *Options) *storage.Roots {
 		} else {
 			o.Log.Info("the storage of a root answers again", "root", r.Name, "folder", r.Folder, "for", time.Since(r.Since).Round(time.Millisecond))
 		}
-		if isNamed(o.Roots, r.Name) {
+		if _, named := o.Roots[r.Name]; named {
 			o.OnRoot(r.Name, !r.Sick)
 		}
 	})
 	return roots
-}
-
-func isNamed(roots map[string]string, name string) bool {
-	_, ok := roots[name]
-	return ok
 }

@@ -12,8 +12,9 @@ import argparse
 import tempfile
 from typing import Any
 
+import torch
 from loop import KINDS
-from main import WAYS, Bench, judged
+from main import WAYS, Bench
 
 MOST_ERROR = 0.01
 """Of the step."""
@@ -35,8 +36,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--way", choices=WAYS, default="device")
     args = parser.parse_args()
-    import torch
-
     if not torch.cuda.is_available():
         raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
     bench, failed = Bench(args), []
@@ -44,8 +43,7 @@ def main() -> None:
     print(f"{torch.cuda.get_device_name(0)}, {args.way}\n{'ms a step':10}{columns}")
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
-            more = ("--kind", kind, "--trace", f"{folder}/trace.json")
-            told = judged(*(bench.loop(args.way, *more, *again) for again in ((), ("--again",))))
+            told = bench.traced(args.way, folder, "--kind", kind)
             print(line_of(kind, told), flush=True)
             if told["error"] is None or abs(told["error"]) > MOST_ERROR:
                 failed.append(kind)

@@ -61,6 +61,9 @@ def on_device(folder: str, batch: int, workers: int) -> Iterator[Any]:
     return feedwater(folder, batch, workers, "cuda")
 
 
+WAYS = {"dataloader": dataloader, "feedwater": feedwater, "device": on_device}
+
+
 KINDS = ("plain", "amp", "compiled", "graph", "streams", "ddp")
 
 
@@ -177,8 +180,7 @@ def meter_us(turns: int = 2000) -> float:
 
 def measured(args: argparse.Namespace) -> dict[str, Any]:
     """Per step, in seconds; after a warm-up."""
-    ways = {"dataloader": dataloader, "feedwater": feedwater, "device": on_device}
-    batches = ways[args.way](args.folder, args.batch, args.workers)
+    batches = WAYS[args.way](args.folder, args.batch, args.workers)
     if args.again:
         batches = repeat(next(batches))
     step, pace = Step(args.kind), Pace()
@@ -211,7 +213,7 @@ def main() -> None:
     """Prints what was measured."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
-    parser.add_argument("way", choices=["dataloader", "feedwater", "device"])
+    parser.add_argument("way", choices=WAYS)
     parser.add_argument("--kind", choices=KINDS, default="amp")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--workers", type=int, default=8)

@@ -65,9 +65,9 @@ class Bench:
         self.workers = max(rates, key=lambda workers: rates[workers])
         return rates
 
-    def traced(self, way: str, folder: str) -> dict[str, Any]:
+    def traced(self, way: str, folder: str, *more: str) -> dict[str, Any]:
         """The meter against the trace, per step."""
-        run, ready = (self.loop(way, "--trace", f"{folder}/trace.json", *again) for again in ((), ("--again",)))
+        run, ready = (self.loop(way, *more, "--trace", f"{folder}/trace.json", *again) for again in ((), ("--again",)))
         return judged(run, ready)
 
     def doctor(self, folder: str) -> dict[str, Any]:

@@ -291,7 +291,7 @@ func (b *delivery) eraseBoxes(ragged raggedJSONs) error {
 	return nil
 }
 
-// erasePicture is erase for one field of images.
+// erasePicture is eraseBoxes for one field of images.
 func (b *delivery) erasePicture(p *lasthop.Picture, ragged *raggedJSON) error {
 	boxes := b.slots.offsetOf(p.Boxes)
 	if !p.HasErasures() || boxes < 0 {

@@ -197,8 +197,11 @@ func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source p
 		return data, nil
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return f.delayOf(a) - f.delayOf(b) })
+	whole := source
+	whole.Path, whole.Fingerprint = "", ""
 	for _, name := range names {
-		data, err := f.OpenSource(ctx, who, pipeline.Source{Root: name, Table: source.Table, Label: source.Label, Values: source.Values, Image: source.Image}, true)
+		whole.Root = name
+		data, err := f.OpenSource(ctx, who, whole, true)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -16,14 +16,11 @@ import (
 	"github.com/feedwater-io/feedwater/span"
 )
 
-// How many samples of a batch are told of: the slowest ones, and broken ones.
-const (
-	tracedSamples = 3
-	tracedErrors  = 3
-)
+// SlowestSamples is how many samples of a batch an Outcome should tell of: those that took longest.
+const SlowestSamples = 3
 
-// SlowestSamples is how many samples of a batch an Outcome should tell of.
-const SlowestSamples = tracedSamples
+// tracedErrors is how many broken samples of a batch are told of.
+const tracedErrors = 3
 
 // Span is the making of one batch.
 type Span struct {

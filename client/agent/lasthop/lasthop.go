@@ -55,7 +55,7 @@ func (l *Hop) newConverter() (convert, error) {
 	}, nil
 }
 
-// newPictureConverter is converter for one picture.
+// newPictureConverter is newConverter for one picture.
 func (l *Hop) newPictureConverter() (convert, error) {
 	size, planar := l.elementBytes(), l.Layout == "chw"
 	switch {

@@ -33,8 +33,8 @@ func (l Hops) hopOf(field string) *Hop {
 	return &Hop{}
 }
 
-// IsPicture reports whether a field of one sample holds images.
-func IsPicture(f *pb.Field) bool { return f.Dtype == "uint8" && len(f.Shape) == 3 }
+// isPicture reports whether a field of one sample holds images.
+func isPicture(f *pb.Field) bool { return f.Dtype == "uint8" && len(f.Shape) == 3 }
 
 // FinalFields are fields of one sample as hops leave them; with none, as nodes send them.
 func FinalFields(fields []*pb.Field, hops Hops) []batch.Field {
@@ -44,7 +44,7 @@ func FinalFields(fields []*pb.Field, hops Hops) []batch.Field {
 		for _, d := range f.Shape {
 			g.Shape = append(g.Shape, int(d))
 		}
-		if IsPicture(f) {
+		if isPicture(f) {
 			hop := hops.hopOf(f.Name)
 			if hop.DType != "" {
 				g.DType = hop.DType
@@ -62,7 +62,7 @@ func FinalFields(fields []*pb.Field, hops Hops) []batch.Field {
 func NewPictures(fields []*pb.Field, offsetOf func(field string) int, hops Hops) ([]Picture, error) {
 	var all []Picture
 	for _, f := range fields {
-		if !IsPicture(f) {
+		if !isPicture(f) {
 			continue
 		}
 		p, err := newPicture(f, hops.hopOf(f.Name))
