@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ._agent.trust import Trust
 from ._arguments import checks
 from ._batch import batch_transform
-from ._batch.relabel import Relabelling, mapping_of
+from ._batch.relabel import Relabelling
 from ._common import ranks
 from ._dataset import sources
 from ._dataset.sources import Source
@@ -90,12 +90,12 @@ class Config:
         if given["pin_memory"] and "torch" not in sys.modules:
             raise TypeError("pin_memory=True needs torch: import it before the Loader is made")
         config = cls(
-            source=replace(resolved, transform=None),
+            source=replace(resolved, transform=None, relabel=None),
             masks=masks,
             pictures=made,
             names=output.field_names(fields, given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
-            relabel=_relabelling_of(given["relabel"], source),
+            relabel=_relabelling_of(given["relabel"], resolved.relabel),
             image=checks.column_of("image", given["image"]),
             label=checks.label_of(given["label"]),
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
@@ -286,11 +286,8 @@ def _pictures_of(transform: Any, device: str | None, given: Mapping[str, Any]) -
     return made if given["python"] is not None else tuple(picture.leave_hop_to_device() for picture in made)
 
 
-def _relabelling_of(given: Any, source: Any) -> Relabelling | None:
-    """That of relabel=, or of the target_transform of a data set of torchvision, which a Subset may be of."""
-    while type(source).__name__ == "Subset" and hasattr(source, "dataset"):
-        source = source.dataset
-    held = mapping_of(getattr(source, "target_transform", None))
+def _relabelling_of(given: Any, held: dict[Any, Any] | None) -> Relabelling | None:
+    """That of relabel=, or of the data set's own target_transform."""
     if given is not None and held is not None:
         raise ValueError("relabel beside a target_transform, which changes labels too: leave one of them out")
     wanted = held if given is None else given

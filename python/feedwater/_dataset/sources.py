@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._agent.table_text import TableText
+from .._batch.relabel import mapping_of
 from .._common.filenames import escape_name, to_json
 from .._order.steps import Indices, from_end
 from ..errors import DataError
@@ -71,6 +72,8 @@ class Source:
     """With nodes: a folder of this machine, to be matched with theirs by fingerprint; then root and path are empty."""
     transform: Any = None
     """The data set's own transform."""
+    relabel: dict[Any, Any] | None = None
+    """What its own target_transform looks labels up in."""
     indices: Indices | None = None
     """The samples to use, in this order; None for all."""
     classes: tuple[str, ...] | None = None
@@ -240,6 +243,7 @@ def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
     return replace(
         named,
         transform=folder.transform,
+        relabel=mapping_of(folder.target_transform),
         classes=tuple(image_folder.names_of(folder)),
         samples=len(folder.samples),
         listing=Listing(folder, root),
