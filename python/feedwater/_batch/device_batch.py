@@ -75,7 +75,12 @@ class DeviceBuilder(Builder):
         super().__init__(pictures, opened, names, as_dict)
         self._transfer, self._feed = transfer, feed
         self._explained = Explained(self.torch, transfer.runtime.name)
+        self._pictures = len(pictures)
         self._hops = [self._make_hop(picture) for picture in pictures]
+        self._hops += [None] * (len(self._looks) - len(pictures))
+        """Of each field of pictures or masks."""
+        self._boxes: list[Field | None] = []
+        """For each of them, the field of the slots that has the rectangles to erase."""
         self._ahead: dict[Done, Rows] = {}
         """Under way to the GPU, or there, before the loop asked."""
 
@@ -115,10 +120,10 @@ class DeviceBuilder(Builder):
         ready = self._feed.list_answered()[1:]  # the first is the one that was taken
         self._ahead = {done: self._ahead[done] for done in ready if done in self._ahead}
         for done in ready[:MOST_AHEAD]:
-            slots = done.slots
-            most = slots.count - self._feed.count_needed_slots(slots)
             if done in self._ahead:
                 continue
+            slots = done.slots
+            most = slots.count - self._feed.count_needed_slots(slots)
             if len(self._ahead) >= count_ahead(slots) or transfer.count_under_way() >= most:
                 break
             try:
@@ -130,10 +135,7 @@ class DeviceBuilder(Builder):
         """The rows as they lie in the slot, on their way to the GPU."""
         slots, slot, count = done.slots, done.slot, step.size
         if slots is not self._slots:
-            for look in self._looks:
-                look.set_offset(slots.fields[look.field.name].offset)
-            self._slots = slots
-            self._explained.note_ahead(count_ahead(slots), slots.stride, FEWEST_SLOTS * slots.stride)
+            self._note_slots(slots)
         reason = slots.register_slot(slot, self._transfer.runtime)
         if reason:
             self._transfer.warn_refused(reason)
@@ -143,11 +145,7 @@ class DeviceBuilder(Builder):
         indices = _view_field(memory, slots.fields["index"], count)
         pictures = [look.view_batch(done, memory[look.field.offset :], count) for look in self._looks]
         rows = _SlotRows(pictures, labels.copy(), indices.copy(), slots)
-        boxes = [slots.fields.get(look.field.name.replace(IMAGE, ERASE)) for look in self._looks]
-        rows.boxes = [
-            None if box is None or hop is None else _view_field(memory, box, count)
-            for box, hop in zip(boxes, self._all_hops())
-        ]
+        rows.boxes = [None if field is None else _view_field(memory, field, count) for field in self._boxes]
         if self._values:
             rows.values = {name: slots.read_values(slot, name, count) for name in self._values}
         if not done.errors and step.rows == step.size:
@@ -155,9 +153,16 @@ class DeviceBuilder(Builder):
             rows.upload = self._transfer.start_upload(sources, memory)
         return rows
 
-    def _all_hops(self) -> list[Hop | None]:
-        """Of each field of pictures or masks."""
-        return self._hops + [None] * (len(self._looks) - len(self._hops))
+    def _note_slots(self, slots: Slots) -> None:
+        """Where fields lie in slots that are laid out anew."""
+        for look in self._looks:
+            look.set_offset(slots.fields[look.field.name].offset)
+        self._boxes = [
+            None if hop is None else slots.fields.get(look.field.name.replace(IMAGE, ERASE))
+            for look, hop in zip(self._looks, self._hops)
+        ]
+        self._slots = slots
+        self._explained.note_ahead(count_ahead(slots), slots.stride, FEWEST_SLOTS * slots.stride)
 
     def _name_sources(self, rows: Rows, labels: _Array, indices: _Array) -> Iterator[tuple[str, Any]]:
         """What a batch needs on the GPU, as tensors of the host, by names of ours."""
@@ -192,7 +197,7 @@ class DeviceBuilder(Builder):
 
     def _place_field(self, name: str, rows: Rows, tensors: dict[str, Any], keys: Callable[[Indices], list[str]]) -> Any:
         if name == IMAGE:
-            made = [self._finish_look(number, rows, tensors) for number in range(len(self._hops))]
+            made = [self._finish_look(number, rows, tensors) for number in range(self._pictures)]
             return made if self._several else made[0]
         if name == MASK:
             return self._finish_look(len(self._looks) - 1, rows, tensors)
@@ -207,7 +212,7 @@ class DeviceBuilder(Builder):
 
     def _finish_look(self, number: int, rows: Rows, tensors: dict[str, Any]) -> Images:
         """One field of pictures or masks, in its final form."""
-        look, hop = self._looks[number], self._all_hops()[number]
+        look, hop = self._looks[number], self._hops[number]
         boxes, valid = tensors.get(f"{look.field.name}/boxes"), tensors.get("valid")
         if not isinstance(rows.pictures[number], list):
             raw = tensors[look.field.name]
