@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from feedwater._device.runtime import Cuda, _note_sharing, check_built, find_runtime
+from feedwater._device.runtime import Cuda, CudaHost, _note_sharing, check_built, find_runtime, is_look_due
 
 REFUSED = 712
 
@@ -111,3 +111,21 @@ def test_a_torch_without_cuda_is_named() -> None:
     torch.backends.cuda.is_built = lambda: False
     with pytest.raises(ValueError, match=r"this torch \(9\) is built without CUDA"):
         check_built(torch, "cuda")
+
+
+def test_looks_come_ever_more_rarely_up_to_a_bound() -> None:
+    due = [count for count in range(1, 4100) if is_look_due(count)]
+    assert due == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096]
+
+
+def test_others_are_streams_of_tensors_that_are_alive() -> None:
+    def finds(device: int, stream: int, size: int = 512, pool: tuple[int, int] = (0, 0)) -> bool:
+        told = {"device": device, "stream": stream, "allocated_size": size, "segment_pool_id": pool}
+        torch = torch_of(Driver())
+        torch.cuda.memory_snapshot = lambda: [told]
+        return CudaHost(torch).finds_others([SimpleNamespace(device_index=1, cuda_stream=7)])
+
+    assert not finds(1, 7)
+    assert finds(1, 8) and finds(0, 7)
+    assert not finds(1, 8, size=0)
+    assert not finds(1, 8, pool=(0, 1))  # of a CUDA graph

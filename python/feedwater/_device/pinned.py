@@ -19,9 +19,6 @@ __all__ = ["Pinning"]
 
 log = logging.getLogger("feedwater")
 
-LOOK_EVERY = 1024
-"""Fences between two looks for further streams; the first looks come after 1, 2, 4, 8 … fences."""
-
 
 class Pinning:
     """Pinned memory of one Loader. Not for two threads at once."""
@@ -29,7 +26,7 @@ class Pinning:
     def __init__(self) -> None:
         self._host: Host | None = None
         self._declared: list[Any] = []
-        self._fences, self._look_at = 0, 1
+        self._fences = 0
         self._warned = self._told = False
 
     def find_host(self) -> Host | None:
@@ -50,8 +47,7 @@ class Pinning:
             return []
         streams = [*host.current_streams(), *self._declared]
         self._fences += 1
-        if self._fences >= self._look_at and not self._told:
-            self._look_at = self._fences + min(self._fences, LOOK_EVERY)
+        if not self._told and runtime.is_look_due(self._fences):
             self._tell_others(host, streams)
         return [host.record_event(stream) for stream in streams]
 

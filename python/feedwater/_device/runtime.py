@@ -11,14 +11,27 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-__all__ = ["Cuda", "CudaHost", "Event", "Host", "Registrar", "Runtime", "check_built", "find_host", "find_runtime"]
+from .._common.gpu_streams import used_streams
+
+__all__ = [
+    "Cuda",
+    "CudaHost",
+    "Event",
+    "Host",
+    "Registrar",
+    "Runtime",
+    "check_built",
+    "find_host",
+    "find_runtime",
+    "is_look_due",
+]
 
 log = logging.getLogger("feedwater")
 
 PORTABLE = 1
 """cudaHostRegisterPortable: the memory counts as pinned for every GPU of the process."""
 LOOK_EVERY = 1024
-"""Calls between two looks at which GPUs have memory; the first looks come after 1, 2, 4, 8 … calls."""
+"""Calls between two looks at what the program uses; the first looks come at calls 1, 2, 4, 8 …"""
 NO_DEVICE = 127
 """The number of a GPU that no machine has: device indices are bytes with a sign."""
 
@@ -154,14 +167,17 @@ class _CudaEvent:
 
 
 class _CudaRegistrar:
-    """Registers memory by torch.cuda.cudart()."""
+    """Registers memory by torch.cuda.cudart(), and tells of streams."""
 
     def __init__(self, torch: Any, device: Any = None) -> None:
         self._torch, self._cuda, self._device = torch, torch.cuda, device
         """The device is that of calls to the driver; None: the current one."""
-        self._looks = 0
-        self._used: list[int] = []
-        """How often current_streams was asked, and which GPUs had memory then."""
+
+    def is_capturing(self) -> bool:
+        return bool(self._cuda.is_current_stream_capturing())
+
+    def record_event(self, stream: Any) -> _CudaEvent:
+        return _CudaEvent(stream.record_event())
 
     def register_memory(self, address: int, nbytes: int) -> str:
         with self._cuda.device(self._device):
@@ -199,9 +215,6 @@ class Cuda(_CudaRegistrar):
         self.name = str(self._device)
         self._copies = torch.cuda.Stream(self._device)
 
-    def is_capturing(self) -> bool:
-        return bool(self._cuda.is_current_stream_capturing())
-
     def current_stream(self) -> Any:
         return self._cuda.current_stream(self._device)
 
@@ -224,9 +237,6 @@ class Cuda(_CudaRegistrar):
     def record_copies(self) -> _CudaEvent:
         return self.record_event(self._copies)
 
-    def record_event(self, stream: Any) -> _CudaEvent:
-        return _CudaEvent(stream.record_event())
-
     def await_event(self, event: _CudaEvent) -> None:
         event.hold_stream(self.current_stream())
 
@@ -247,26 +257,21 @@ class Cuda(_CudaRegistrar):
 class CudaHost(_CudaRegistrar):
     """A Host by torch.cuda."""
 
-    def is_capturing(self) -> bool:
-        return bool(self._cuda.is_current_stream_capturing())
+    def __init__(self, torch: Any) -> None:
+        super().__init__(torch)
+        self._looks = 0
+        self._used: list[int] = []
+        """How often current_streams was asked, and which GPUs had memory then."""
 
     def current_streams(self) -> list[Any]:
         cuda, current = self._cuda, self._cuda.current_device()
         self._looks += 1
-        if self._looks & (self._looks - 1) == 0 or not self._looks % LOOK_EVERY:
+        if is_look_due(self._looks):
             self._used = [index for index in range(cuda.device_count()) if cuda.memory_reserved(index)]
         return [cuda.current_stream(index) for index in {current, *self._used}]
 
-    def record_event(self, stream: Any) -> _CudaEvent:
-        return _CudaEvent(stream.record_event())
-
     def finds_others(self, streams: list[Any]) -> bool:
-        known = {(stream.device_index, stream.cuda_stream) for stream in streams}
-        for segment in self._cuda.memory_snapshot():
-            pooled = tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0)  # of a CUDA graph
-            if segment["allocated_size"] and not pooled and (segment["device"], segment["stream"]) not in known:
-                return True
-        return False
+        return bool(used_streams(self._cuda) - {(stream.device_index, stream.cuda_stream) for stream in streams})
 
     def pin_tensor(self, tensor: Any) -> Any:
         return tensor if not tensor.is_cpu or tensor.is_pinned() else tensor.pin_memory()
@@ -274,6 +279,11 @@ class CudaHost(_CudaRegistrar):
     def finish_reads(self) -> None:
         for stream in self.current_streams():
             stream.synchronize()
+
+
+def is_look_due(count: int) -> bool:
+    """Whether that call, counted from 1, looks again at what the program uses, which costs more than the others do."""
+    return count & (count - 1) == 0 or not count % LOOK_EVERY
 
 
 def check_built(torch: Any, wanted: str) -> None:

@@ -116,22 +116,22 @@ class Transfer:
     def make_room(self, most: int) -> None:
         """Fewer than most batches are under way then: waits for the GPU where it is so many batches behind."""
         self.release_done()
-        while len(self._under_way) >= most:
+        self._finish_down_to(most - 1)
+
+    def _finish_down_to(self, most: int) -> None:
+        """Waits for the earliest ones until no more are under way."""
+        while len(self._under_way) > most:
             self._under_way[0].finish()
             self._under_way.popleft()
 
     def close(self) -> None:
-        """Waits for the copies that are under way, and lets go of all memory."""
+        """Waits for the copies that are under way, and lets go of what they held. end_registrations comes after it."""
         try:
-            while self._under_way:
-                self._under_way[0].finish()
-                self._under_way.popleft()
+            self._finish_down_to(0)
         except RuntimeError as error:  # the driver is lost: whether it still reads the memory nobody knows
             log.warning("the GPU does not answer, and what is copied to it keeps its memory: %s", error)
             _LOST.extend(self._under_way)
             self._under_way.clear()
-            return
-        end_registrations()
 
     def abandon(self) -> None:
         """Like close, but calls no CUDA, which another Loader's next does; called by finalisers."""

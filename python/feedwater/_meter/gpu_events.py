@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
+from .._common.gpu_streams import used_streams
 from .._common.torch_modes import imported_torch
 
 __all__ = ["Cuda", "Gpu", "Mark", "find_gpu", "synchronize_gpu"]
@@ -101,7 +102,7 @@ class Cuda:
         cuda = self._torch.cuda
         if cuda.get_allocator_backend() != "native":
             return f"the allocator {cuda.get_allocator_backend()} does not tell which streams are in use"
-        for device, stream in self._list_used():
+        for device, stream in used_streams(cuda):
             if device != place[0]:
                 return f"this process works on GPU {device} as well as on {place[0]}"
             if stream != place[1]:
@@ -112,19 +113,11 @@ class Cuda:
         """Those that torch made, which it never destroys; None where another library's is among them, or too many."""
         if self._torch.cuda.get_allocator_backend() != "native":
             return None
-        used = self._list_used() - {place}
+        used = used_streams(self._torch.cuda) - {place}
         known = self._list_pool(place[0]) if used else {}
         if len(used) > MOST_FURTHER or any(device != place[0] or stream not in known for device, stream in used):
             return None
         return [known[stream] for _, stream in sorted(used)]
-
-    def _list_used(self) -> set[tuple[int, int]]:
-        """Device and stream of all tensors that are alive, but for what a CUDA graph was captured with."""
-        return {
-            (segment["device"], segment["stream"])
-            for segment in self._torch.cuda.memory_snapshot()
-            if segment["allocated_size"] and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
-        }
 
     def _list_pool(self, device: int) -> dict[int, Any]:
         """All streams of a GPU that torch gives out, by their handles.

@@ -1,0 +1,16 @@
+"""Which streams of the GPUs a program uses, as torch's allocator tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["used_streams"]
+
+
+def used_streams(cuda: Any) -> set[tuple[int, int]]:
+    """Device and stream of all tensors of torch.cuda that are alive, but for what a CUDA graph was captured with."""
+    return {
+        (segment["device"], segment["stream"])
+        for segment in cuda.memory_snapshot()
+        if segment["allocated_size"] and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
+    }
