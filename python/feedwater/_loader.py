@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from ._agent.replay import Last, Sample, Totals
 from ._arguments.unknown import refuse_unknown
 from ._attributes import DataLoaderAttributes
 from ._batch.copies import copy_of
+from ._common.numbers import to_whole
 from ._config import Config
 from ._dataset.change_guard import ChangeGuard
 from ._engine import Engine
@@ -263,11 +263,8 @@ class Loader(DataLoaderAttributes, Generic[B]):
         step n of epoch e. With as many steps as an epoch has the pass has none. What a script counts in steps goes on
         by it; state_dict() and load_state_dict() need none of it.
         """
-        try:
-            count = -1 if isinstance(steps, bool) else operator.index(steps)
-        except TypeError:
-            count = -1
-        if count < 0:
+        count = to_whole(steps)
+        if count is None or count < 0:
             raise ValueError(f"skip({steps!r}): needs a whole number of steps")
         self._cursor.skip_steps(count)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 from typing import Any, SupportsIndex
 
+from ._common.numbers import to_whole
 from ._dataset.change_guard import ChangeGuard
 from ._engine import Engine, Ready
 from ._order.cursor import Cursor, Position
@@ -46,11 +46,8 @@ class Progress:
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """As Loader.set_epoch."""
-        try:
-            whole = -1 if isinstance(epoch, bool) else operator.index(epoch)
-        except TypeError:
-            whole = -1
-        if not 0 <= whole < 1 << 32:
+        whole = to_whole(epoch)
+        if whole is None or not 0 <= whole < 1 << 32:
             raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
         self.cursor.set_epoch(whole)
         self._engine.rank_check.note_epoch(whole)

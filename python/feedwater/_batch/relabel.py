@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._common.numbers import to_whole
 from ..errors import DataError
 
 __all__ = ["Relabelling", "mapping_of"]
@@ -76,12 +76,10 @@ class Relabelling:
 
 
 def _to_label(value: Any, what: str) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"relabel: {what} is {value!r:.60}, and labels are whole numbers") from None
+    number = to_whole(value)
+    if number is None:
+        raise TypeError(f"relabel: {what} is {value!r:.60}, and labels are whole numbers")
+    return number
 
 
 def _some(names: Sequence[str]) -> str:
