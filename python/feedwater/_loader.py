@@ -346,8 +346,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
     @property
     def last(self) -> Last | None:
         """The last batch that the iterator returned: .epoch .position .indices .keys."""
-        last: Last | None = self._cursor.at.last
-        return last
+        return self._replays.last
 
     @property
     def classes(self) -> list[str]:
