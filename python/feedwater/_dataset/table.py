@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -205,28 +204,16 @@ def _to_number(at: int, label: Any) -> int:
 
 def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str], values: dict[str, list[str]]) -> bytes:
     """The text of a table, as feedwater.proto says it of Put."""
-    if values:
-        return "".join(_encode_rows(keys, labels, classes, values)).encode()
     quote = encode_basestring_ascii  # what json.dumps makes of a string, without what it does around
-    head = [f'{{"class_name": {quote(name)}}}\n' for name in classes]
-    if labels is None:
-        head += [f'{{"path": {quote(key)}}}\n' for key in keys]
-    else:
-        head += [f'{{"path": {quote(key)}, "label": {label}}}\n' for key, label in zip(keys, labels)]
-    return "".join(head).encode()
-
-
-def _encode_rows(
-    keys: list[str], labels: list[int] | None, classes: list[str], values: dict[str, list[str]]
-) -> Iterator[str]:
-    """The lines of a table whose samples have values."""
-    for name in classes:
-        yield json.dumps({"class_name": name}) + "\n"
-    for at, key in enumerate(keys):
-        label = {} if labels is None else {"label": labels[at]}
-        line = json.dumps({"path": key, **label, **{name: column[at] for name, column in values.items()}})
-        if len(line) > MOST_LINE:
-            raise DataError(
-                f"row {at} of the table: it has {len(line):,} bytes with its columns, at most {MOST_LINE:,}"
-            )
-        yield line + "\n"
+    columns: dict[str, Iterable[Any]] = {"path": map(quote, keys)}
+    if labels is not None:
+        columns["label"] = labels
+    columns |= {name: map(quote, column) for name, column in values.items()}
+    form = "{" + ", ".join(quote(name).replace("%", "%%") + ": %s" for name in columns) + "}\n"
+    rows = [form % row for row in zip(*columns.values())]
+    long = next((at for at, row in enumerate(rows) if len(row) > MOST_LINE + 1), None) if values else None
+    if long is not None:
+        raise DataError(
+            f"row {long} of the table: it has {len(rows[long]) - 1:,} bytes with its columns, at most {MOST_LINE:,}"
+        )
+    return "".join([f'{{"class_name": {quote(name)}}}\n' for name in classes] + rows).encode()
