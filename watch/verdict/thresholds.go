@@ -1,6 +1,6 @@
 package verdict
 
-// Thresholds by which loops are judged: here, and by Python's feedwater.doctor, which has them from `go generate
+// Thresholds by which loops are judged: here, and by Python's feedwater.doctor, which has some from `go generate
 // ./python/constants`. Shares are those of the time that a loop, a worker or a machine has.
 const (
 	// FewSteps is how many steps tell something; of fewer nothing is said.
