@@ -93,7 +93,7 @@ class Config:
             source=replace(resolved, transform=None, relabel=None),
             masks=masks,
             pictures=made,
-            names=output.field_names(fields, given["python"] is not None or resolved.may_have_values),
+            names=output.field_names(fields, lambda: given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], resolved.relabel),
             image=checks.column_of("image", given["image"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -77,14 +77,14 @@ def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:
     raise ValueError(f"memory_format={wanted!r}: supported are torch.contiguous_format and torch.channels_last")
 
 
-def field_names(fields: Sequence[str] | Mapping[str, str], more: bool = False) -> dict[str, str]:
-    """Our names of the wanted fields to the user's, in order. more: there may be others than ours."""
+def field_names(fields: Sequence[str] | Mapping[str, str], more: Callable[[], bool]) -> dict[str, str]:
+    """Our names of the wanted fields to the user's, in order. more tells whether there may be others than ours."""
     if isinstance(fields, str):
         raise TypeError(f'fields={fields!r}: pass a tuple of names, like ("image", "label"), or a dict that renames')
     wanted = list(fields)
     names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in wanted}
     unknown = [name for name in names if name not in FIELDS]
-    if unknown and not more:
+    if unknown and not more():
         raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
     if bad := next((name for name in unknown if not isinstance(name, str) or not name), None):
         raise TypeError(f"fields: {bad!r} is no name")
