@@ -43,6 +43,7 @@ func (e *ChangedError) Error() string {
 	if e.Shipped {
 		return fmt.Sprintf("%s %s: it changed after %s, when the list that lies beside the data was made: make it anew by feedwater snapshot", e.Path, e.What, listed)
 	}
+	// Python knows the error by these words: CHANGED in python/feedwater/_engine.py.
 	return fmt.Sprintf("%s %s: it changed after %s, when the listing that was kept of the data set was made", e.Path, e.What, listed)
 }
 
