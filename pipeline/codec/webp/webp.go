@@ -3,7 +3,8 @@
 // animation the first frame remains, on black.
 //
 // Its own are the walk over the file's chunks, transparency's verdict, and the place on the canvas. Package vp8 decodes lossy pictures, package
-// vp8l lossless ones. The whole picture is decoded whatever the region. The package starts no goroutine.
+// vp8l lossless ones. All of the data is parsed, for its verdict, whatever the region; of pixels none are made far below it. The package starts no
+// goroutine.
 package webp
 
 import (
@@ -106,16 +107,14 @@ const mostKept = 8 << 20
 // A rower makes RGB of the pixels of row y from x on, as many as dst has room for.
 type rower func(dst []byte, x, y int)
 
-// decode decodes a frame, and returns what makes its rows: those above bottom, where the file was decoded before.
+// decode decodes a frame, and returns what makes its rows above bottom.
 func (d *Decoder) decode(f *frame, bottom int) (rower, error) {
+	bottom = max(bottom, 1)
 	if f.lossless {
-		pix, err := d.lossless.Decode(f.data, f.size.X, f.size.Y)
+		pix, err := d.lossless.Decode(f.data, f.size.X, f.size.Y, bottom)
 		return (&lossless{pix, f.size.X}).row, err
 	}
-	if !d.known {
-		bottom = f.size.Y
-	}
-	if err := d.lossy.Decode(f.data, f.size.X, f.size.Y, max(bottom, 1)); err != nil {
+	if err := d.lossy.Decode(f.data, f.size.X, f.size.Y, bottom, !d.known); err != nil {
 		return nil, err
 	}
 	if f.alpha != nil && !d.known {

@@ -50,16 +50,22 @@ func NewDecoder(level string) *Decoder {
 }
 
 // Decode decodes a picture of w×h pixels, 1 to 16383 each, from the data of its chunk, whose first 10 bytes are known to make sense. The samples are in
-// the embedded YCbCr until the next call: those of rows above bottom, which is at most h; data that only lower ones need is not looked at.
-func (d *Decoder) Decode(data []byte, w, h, bottom int) error {
+// the embedded YCbCr until the next call: those of rows above bottom, which is 1 to h. Data that only lower ones need is parsed where rest is set, for
+// its errors alone, and else not looked at.
+func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 	defer func() { d.first, d.tokens = partition{}, [8]partition{} }() // which hold the data
 	d.columns, d.rows = (w+15)/16, (h+15)/16
 	if err := d.readHeaders(data); err != nil {
 		return err
 	}
 	d.makeRoom(w, h)
-	for y := range min(d.rows, (bottom-1)/16+2) { // a row changes the one above when it is filtered
-		if err := d.decodeRow(y); err != nil {
+	made := min(d.rows, (bottom-1)/16+2) // a row changes the one above when it is filtered
+	parsed := made
+	if rest {
+		parsed = d.rows
+	}
+	for y := range parsed {
+		if err := d.decodeRow(y, y < made); err != nil {
 			return err
 		}
 	}
@@ -95,11 +101,13 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// decodeRow decodes a row of macroblocks.
-func (d *Decoder) decodeRow(y int) error {
+// decodeRow parses a row of macroblocks and, with made, makes its pixels.
+func (d *Decoder) decodeRow(y int, made bool) error {
 	d.modesLeft, d.left = [4]uint8{}, context{}
 	p := &d.tokens[y&(d.partitions-1)]
-	d.beginRow(y)
+	if made {
+		d.beginRow(y)
+	}
 	var m modes
 	for x := range d.columns {
 		d.readModes(&m, x)
@@ -112,14 +120,16 @@ func (d *Decoder) decodeRow(y int) error {
 		if p.over {
 			return fmt.Errorf("%w: the coefficients of row %d end", ErrData, y)
 		}
-		d.filters[x] = d.strengths[m.segment][number(m.byBlocks)]
-		d.filters[x].inner = m.byBlocks || r.any
-		d.reconstruct(&m, x, y)
+		if made {
+			d.filters[x] = d.strengths[m.segment][number(m.byBlocks)]
+			d.filters[x].inner = m.byBlocks || r.any
+			d.reconstruct(&m, x, y)
+		}
 	}
 	if d.first.over {
 		return fmt.Errorf("%w: the modes of row %d end", ErrData, y)
 	}
-	if d.filter.level > 0 {
+	if made && d.filter.level > 0 {
 		d.filterRow(y)
 	}
 	return nil

@@ -60,7 +60,7 @@ func (t *transform) expandColors() {
 	t.data = colors
 }
 
-// undo undoes the transform of a picture of h rows, in pix or in more of its memory.
+// undo undoes the transform of h rows from a picture's first on, in pix or in more of its memory.
 func (t *transform) undo(pix []uint32, h int) []uint32 {
 	switch t.kind {
 	case prediction:

@@ -22,9 +22,9 @@ type Decoder struct {
 // headerSize is how many bytes of a picture's data come before it, which the container has read.
 const headerSize = 5
 
-// Decode decodes a picture of w×h pixels, 1 to 16384 each, from the data of its chunk. A pixel has blue in its lowest byte, then green, red and
-// alpha. The pixels are valid until the next call.
-func (d *Decoder) Decode(data []byte, w, h int) ([]uint32, error) {
+// Decode decodes a picture of w×h pixels, 1 to 16384 each, from the data of its chunk, and returns the first rows of it, 1 to h. A pixel has blue in
+// its lowest byte, then green, red and alpha. The pixels are valid until the next call. An error is the same whatever the rows.
+func (d *Decoder) Decode(data []byte, w, h, rows int) ([]uint32, error) {
 	if len(data) < headerSize {
 		return nil, fmt.Errorf("%w: %d bytes", ErrData, len(data))
 	}
@@ -32,15 +32,18 @@ func (d *Decoder) Decode(data []byte, w, h int) ([]uint32, error) {
 	s.bits.open(data)
 	s.bits.read(16)
 	s.bits.read(24)
-	return s.decode(w, h, false)
+	p := picture{w: w, h: h}
+	if err := s.readMain(&p, false); err != nil {
+		return nil, err
+	}
+	return s.undo(d.pix[:p.w*rows], rows), nil
 }
 
 // CheckAlpha decides whether transparency of w×h pixels decodes from its data, which is that of a picture without a header.
 func (d *Decoder) CheckAlpha(data []byte, w, h int) error {
 	s := stream{decoder: d}
 	s.bits.open(data)
-	_, err := s.decode(w, h, true)
-	return err
+	return s.readMain(&picture{w: w, h: h}, true)
 }
 
 // stream is a picture's data while it is read.
@@ -59,33 +62,35 @@ func (d *Decoder) Trim(most int) {
 	}
 }
 
-// decode reads a picture with its transforms, and undoes these.
-func (s *stream) decode(w, h int, isAlpha bool) ([]uint32, error) {
-	p := picture{w: w, h: h}
+// readMain reads the transforms of the main picture, and its pixels as these left them, into the decoder's memory, which has room for the pixels of
+// a picture without transforms. A transform may make the picture narrower.
+func (s *stream) readMain(p *picture, isAlpha bool) error {
+	w, h := p.w, p.h
 	for s.bits.read(1) == 1 {
-		if err := s.readTransform(&p); err != nil {
-			return nil, err
+		if err := s.readTransform(p); err != nil {
+			return err
 		}
 	}
-	if err := s.readCodes(&p, true); err != nil {
-		return nil, err
+	if err := s.readCodes(p, true); err != nil {
+		return err
 	}
 	if cap(s.decoder.pix) < w*h {
 		s.decoder.pix = make([]uint32, w*h)
 	}
-	pix := s.decoder.pix[:p.w*p.h]
 	// libwebp reads transparency that is an index of colors by other code, which does not mind that the last symbol lacks bits.
 	s.forgiving = isAlpha && len(s.transforms) == 1 && s.transforms[0].kind == indexing && p.cacheBits == 0 && p.isTrivial()
-	if !s.readPixels(&p, pix) {
-		return nil, fmt.Errorf("%w: the pixels do not decode", ErrData)
+	if !s.readPixels(p, s.decoder.pix[:p.w*h]) {
+		return fmt.Errorf("%w: the pixels do not decode", ErrData)
 	}
-	if isAlpha {
-		return nil, nil
-	}
+	return nil
+}
+
+// undo undoes the transforms of a picture's first rows, the last transform first. No row depends on one below it.
+func (s *stream) undo(pix []uint32, rows int) []uint32 {
 	for i := len(s.transforms) - 1; i >= 0; i-- {
-		pix = s.transforms[i].undo(pix, h)
+		pix = s.transforms[i].undo(pix, rows)
 	}
-	return pix, nil
+	return pix
 }
 
 // isTrivial reports whether red, blue and alpha are the same wherever one group is in use.
