@@ -163,6 +163,7 @@ func (d *decompressor) readCodes() bool {
 		lengths[order[i]] = byte(d.take(3))
 	}
 	c := &d.codes
+	c.fixed = false
 	if !buildTable(c.distances[:], lengthBits, lengths[:], lengthSymbols[:], false) {
 		return false
 	}

@@ -38,6 +38,7 @@ type codeTables struct {
 	literals  [1<<literalRoot + 2048]entry
 	distances [1<<distanceRoot + 1024]entry
 	lengths   [320]byte
+	fixed     bool // the tables are of the codes that the format fixes
 }
 
 // What symbols mean, without the bits of their codes; of a length and a distance the lowest bits are how many are added to its base.
@@ -70,8 +71,11 @@ func init() {
 	}
 }
 
-// setFixed sets the codes that the format fixes.
+// setFixed sets the codes that the format fixes, unless they are set.
 func (c *codeTables) setFixed() {
+	if c.fixed {
+		return
+	}
 	for i := range 288 {
 		switch {
 		case i < 144:
@@ -87,7 +91,7 @@ func (c *codeTables) setFixed() {
 	for i := range 32 {
 		c.lengths[288+i] = 5
 	}
-	c.set(c.lengths[:288], c.lengths[288:])
+	c.fixed = c.set(c.lengths[:288], c.lengths[288:])
 }
 
 // set sets the codes by the lengths of their symbols, and reports whether they are complete.
