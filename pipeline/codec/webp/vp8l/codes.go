@@ -123,7 +123,6 @@ func (s *stream) readLengths(lengths []uint8) error {
 // readGroups reads the codes of a picture. Those of groups that the image of groups does not name are checked, and not kept.
 func (s *stream) readGroups(p *picture, meta bool) error {
 	named := []int{0} // the group of each index that is named, less than 0: none
-	p.groupBits, p.groupOf = 0, nil
 	if meta && s.bits.read(1) == 1 {
 		p.groupBits = 2 + s.bits.read(3)
 		w, h := parts(p.w, p.groupBits), parts(p.h, p.groupBits)
@@ -139,13 +138,17 @@ func (s *stream) readGroups(p *picture, meta bool) error {
 	}
 	t := &s.decoder.tables
 	t.entries = t.entries[:0] // pictures within this one have been read
-	p.places, p.groups = p.places[:0], p.groups[:0]
+	var places []place
 	for _, g := range named {
-		if err := s.readGroup(p, g >= 0); err != nil {
+		at, err := s.readGroup(p.cacheBits, g >= 0)
+		if err != nil {
 			return err
 		}
+		if g >= 0 {
+			places = append(places, at)
+		}
 	}
-	p.setGroups(t.entries)
+	p.setGroups(places, t.entries)
 	return nil
 }
 
@@ -176,29 +179,29 @@ func nameGroups(image []uint32) (named []int) {
 	return named
 }
 
-// readGroup reads five codes.
-func (s *stream) readGroup(p *picture, store bool) error {
+// place is where each table of a group begins among the entries, and where the last one ends.
+type place [codesPerGroup + 1]int
+
+// readGroup reads five codes and, with store, appends their tables. It returns the tables' place.
+func (s *stream) readGroup(cacheBits int, store bool) (at place, err error) {
 	t := &s.decoder.tables
-	var begin [codesPerGroup + 1]int
 	for code := range codesPerGroup {
-		begin[code] = len(t.entries)
-		if err := s.readCode(alphabetSize(code, p.cacheBits), store); err != nil {
-			return err
+		at[code] = len(t.entries)
+		if err := s.readCode(alphabetSize(code, cacheBits), store); err != nil {
+			return at, err
 		}
 	}
-	begin[codesPerGroup] = len(t.entries)
-	if store {
-		p.places = append(p.places, begin)
-	}
-	return nil
+	at[codesPerGroup] = len(t.entries)
+	return at, nil
 }
 
-// setGroups makes groups of the tables, when all of them are there.
-func (p *picture) setGroups(entries []entry) {
-	for _, begin := range p.places {
+// setGroups makes groups of the tables, when all of them are there and their memory moves no more.
+func (p *picture) setGroups(places []place, entries []entry) {
+	p.groups = make([]group, 0, len(places))
+	for _, at := range places {
 		var g group
 		for code := range codesPerGroup {
-			g.tables[code] = entries[begin[code]:begin[code+1]]
+			g.tables[code] = entries[at[code]:at[code+1]]
 		}
 		if g.trivial = g.isSingle(red) && g.isSingle(blue) && g.isSingle(alpha); g.trivial {
 			first := func(code int) uint32 { return uint32(g.tables[code][0].symbol()) }

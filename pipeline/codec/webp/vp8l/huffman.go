@@ -104,11 +104,7 @@ func (t *tables) buildFurther(begin, root int, count *[maxBits + 1]int, code uin
 	}
 }
 
-func (t *tables) grow(n int) {
-	for range n {
-		t.entries = append(t.entries, 0)
-	}
-}
+func (t *tables) grow(n int) { t.entries = append(t.entries, make([]entry, n)...) }
 
 // furtherBits is how many bits a table needs whose first code has n bits, of which as many are left.
 func furtherBits(root, n, left int, count *[maxBits + 1]int) int {

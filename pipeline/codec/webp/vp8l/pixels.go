@@ -5,8 +5,7 @@ type picture struct {
 	w, h        int
 	cacheBits   int // 0: no cache
 	groups      []group
-	places      [][codesPerGroup + 1]int // of the groups' tables
-	groupOf     []uint32                 // the group of each part; nil: there is one group
+	groupOf     []uint32 // the group of each part; nil: there is one group
 	groupBits   int
 	groupStride int
 }
@@ -37,7 +36,8 @@ func (c *cache) insertUpTo(pix []uint32, n int) {
 func (s *stream) readPixels(p *picture, pix []uint32) bool {
 	var colors cache
 	if p.cacheBits > 0 {
-		colors = cache{colors: make([]uint32, 1<<p.cacheBits), shift: 32 - p.cacheBits}
+		colors = cache{colors: s.decoder.colors[:1<<p.cacheBits], shift: 32 - p.cacheBits}
+		clear(colors.colors)
 	}
 	mask := 1<<p.groupBits - 1
 	if p.groupOf == nil {

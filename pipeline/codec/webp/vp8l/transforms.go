@@ -78,17 +78,16 @@ func (t *transform) undo(pix []uint32, h int) []uint32 {
 	return pix
 }
 
-// lookUp makes colors of indices, from the last row to the first, since a row may become longer.
+// lookUp makes colors of indices, from the last pixel to the first: a row may become longer, and no pixel lies before the indices that it is of.
 func (t *transform) lookUp(pix []uint32, h int) []uint32 {
 	stride := parts(t.w, t.bits)
 	pix = pix[:t.w*h]
 	size := 8 >> t.bits
-	row := make([]uint32, stride)
 	for y := h - 1; y >= 0; y-- {
-		copy(row, pix[y*stride:])
-		for x := range t.w {
-			v := row[x>>t.bits] >> 8 & 0xff >> (x & (1<<t.bits - 1) * size)
-			pix[y*t.w+x] = t.data[v&(1<<size-1)]
+		indices, row := pix[y*stride:], pix[y*t.w:]
+		for x := t.w - 1; x >= 0; x-- {
+			v := indices[x>>t.bits] >> 8 & 0xff >> (x & (1<<t.bits - 1) * size)
+			row[x] = t.data[v&(1<<size-1)]
 		}
 	}
 	return pix

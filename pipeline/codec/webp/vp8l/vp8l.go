@@ -17,6 +17,7 @@ type Decoder struct {
 	tables       tables
 	lengthTables tables
 	lengths      [maxAlphabet]uint8
+	colors       [1 << maxCacheBits]uint32 // of the cache
 }
 
 // headerSize is how many bytes of a picture's data come before it, which the container has read.
