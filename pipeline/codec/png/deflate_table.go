@@ -1,6 +1,6 @@
 package png
 
-import "math/bits"
+import "github.com/feedwater-io/feedwater/pipeline/codec/internal/prefix"
 
 // An entry says what the next bits of deflated data mean. Its lowest 6 bits are how many it takes.
 //
@@ -24,7 +24,6 @@ const (
 	literalRoot  = 12
 	distanceRoot = 9
 	lengthBits   = 7
-	maxCodeBits  = 15
 )
 
 func (e entry) place() uint32     { return uint32(e >> 14 & 0x3fff) }
@@ -71,27 +70,33 @@ func init() {
 	}
 }
 
+// fixedLengths are the lengths of the codes that the format fixes: of fixedLiterals symbols, then of 32 distances, of which the last two have no meaning.
+var fixedLengths = func() (lengths [fixedLiterals + 32]byte) {
+	for i := range lengths {
+		switch {
+		case i < 144:
+			lengths[i] = 8
+		case i < 256:
+			lengths[i] = 9
+		case i < 280:
+			lengths[i] = 7
+		case i < fixedLiterals:
+			lengths[i] = 8
+		default:
+			lengths[i] = 5
+		}
+	}
+	return lengths
+}()
+
+const fixedLiterals = 288
+
 // setFixed sets the codes that the format fixes, unless they are set.
 func (c *codeTables) setFixed() {
 	if c.fixed {
 		return
 	}
-	for i := range 288 {
-		switch {
-		case i < 144:
-			c.lengths[i] = 8
-		case i < 256:
-			c.lengths[i] = 9
-		case i < 280:
-			c.lengths[i] = 7
-		default:
-			c.lengths[i] = 8
-		}
-	}
-	for i := range 32 {
-		c.lengths[288+i] = 5
-	}
-	c.fixed = c.set(c.lengths[:288], c.lengths[288:])
+	c.fixed = c.set(fixedLengths[:fixedLiterals], fixedLengths[fixedLiterals:])
 }
 
 // set sets the codes by the lengths of their symbols, and reports whether they are complete.
@@ -121,42 +126,32 @@ func (c *codeTables) pairLiterals() {
 
 // canonical is a canonical code: how many symbols there are of each length, and the symbols in order.
 type canonical struct {
-	count  [maxCodeBits + 1]int
+	count  prefix.Counts
 	symbol [288]uint16
 }
 
-// set orders the symbols by the lengths of their codes, and reports whether the code is one that zlib takes: complete, or where single, of one code
-// of one bit at most.
-func (c *canonical) set(lengths []byte, single bool) bool {
-	c.count = [maxCodeBits + 1]int{}
-	for _, n := range lengths {
-		c.count[n]++
+// set orders the symbols, at most 288, by the lengths of their codes, whether there is such a code or not.
+func (c *canonical) set(lengths []byte) {
+	c.count = prefix.Count(lengths)
+	c.count.SortSymbols(c.symbol[:], lengths)
+}
+
+// isTaken reports whether the code is one that zlib takes: complete, or where single, of one code of one bit at most.
+func (c *canonical) isTaken(single bool) bool {
+	if unused := c.count.Unused(); unused <= 0 {
+		return unused == 0
 	}
-	left, used := 1, 0
-	var next [maxCodeBits + 2]int
-	for n := 1; n <= maxCodeBits; n++ {
-		if left = left<<1 - c.count[n]; left < 0 {
-			return false
-		}
-		used += c.count[n]
-		next[n+1] = next[n] + c.count[n]
+	used := 0
+	for _, n := range c.count[1:] {
+		used += n
 	}
-	if alone := used == 0 || used == 1 && c.count[1] == 1; left > 0 && (!single || !alone) {
-		return false
-	}
-	for s, n := range lengths {
-		if n > 0 {
-			c.symbol[next[n]] = uint16(s)
-			next[n]++
-		}
-	}
-	return true
+	return single && (used == 0 || used == 1 && c.count[1] == 1)
 }
 
 // buildTable makes a table for a code, whose first part has root bits. It reports whether there is such a code, and room.
 func buildTable(table []entry, root int, lengths []byte, symbols []entry, single bool) bool {
 	var c canonical
-	if !c.set(lengths, single) {
+	if c.set(lengths); !c.isTaken(single) {
 		return false
 	}
 	for i := range table[:1<<root] {
@@ -170,7 +165,7 @@ func buildTable(table []entry, root int, lengths []byte, symbols []entry, single
 				table[j] = e
 			}
 			i++
-			code = nextCode(code, n)
+			code = prefix.NextCode(code, n)
 		}
 	}
 	return c.buildFurther(table, root, code, i, symbols)
@@ -179,11 +174,11 @@ func buildTable(table []entry, root int, lengths []byte, symbols []entry, single
 // buildFurther makes the tables behind the first one, of codes from symbol i on.
 func (c *canonical) buildFurther(table []entry, root int, code uint32, i int, symbols []entry) bool {
 	const none = 1 << 31
-	prefix, place, end, size := uint32(none), 0, 1<<root, 0
-	for n := root + 1; n <= maxCodeBits; n++ {
+	first, place, end, size := uint32(none), 0, 1<<root, 0
+	for n := root + 1; n <= prefix.MaxBits; n++ {
 		for left := c.count[n]; left > 0; left-- {
-			if p := code & (1<<root - 1); p != prefix {
-				prefix, place, size = p, end, c.furtherBits(root, n, left)
+			if p := code & (1<<root - 1); p != first {
+				first, place, size = p, end, c.count.TableBits(root, n, left)
 				if end += 1 << size; end > len(table) {
 					return false
 				}
@@ -194,20 +189,10 @@ func (c *canonical) buildFurther(table []entry, root int, code uint32, i int, sy
 				table[place+j] = e
 			}
 			i++
-			code = nextCode(code, n)
+			code = prefix.NextCode(code, n)
 		}
 	}
 	return true
-}
-
-// furtherBits is how many bits a table needs whose first code has n bits, of which as many are left.
-func (c *canonical) furtherBits(root, n, left int) int {
-	size := n - root
-	for room := left; room < 1<<size && size+root < maxCodeBits; {
-		size++
-		room = room<<1 + c.count[size+root]
-	}
-	return size
 }
 
 // withCode adds a code of n bits to a symbol.
@@ -216,14 +201,4 @@ func (e entry) withCode(n int) entry {
 		return e + entry(n)
 	}
 	return e + entry(n)<<8 + entry(n)
-}
-
-// nextCode adds 1 to a code of n bits in reverse.
-func nextCode(code uint32, n int) uint32 {
-	zeros := ^code & (1<<n - 1)
-	if zeros == 0 {
-		return 0
-	}
-	top := uint32(1) << (bits.Len32(zeros) - 1)
-	return code&(top-1) | top
 }

@@ -13,32 +13,9 @@ type tally struct {
 	most int // where counting may end
 
 	lengths   [320]byte
-	literals  code
-	distances code
+	literals  canonical
+	distances canonical
 	over      bool // the data has ended, or is none from here on
-}
-
-// code is a canonical Huffman code: how many symbols there are of each length, and the symbols in order.
-type code struct {
-	count  [16]int
-	symbol [320]uint16
-}
-
-func (c *code) set(lengths []byte) {
-	c.count = [16]int{}
-	for _, n := range lengths {
-		c.count[n]++
-	}
-	var next [16]int
-	for n := 1; n < 15; n++ {
-		next[n+1] = next[n] + c.count[n]
-	}
-	for s, n := range lengths {
-		if n != 0 {
-			c.symbol[next[n]] = uint16(s)
-			next[n]++
-		}
-	}
 }
 
 // becomes is how many bytes zlib gives out for the whole symbols of deflated data, most or a little more where there are as many.
@@ -101,23 +78,8 @@ func (t *tally) stored() {
 }
 
 func (t *tally) fixed() {
-	for i := range t.lengths[:288] {
-		switch {
-		case i < 144:
-			t.lengths[i] = 8
-		case i < 256:
-			t.lengths[i] = 9
-		case i < 280:
-			t.lengths[i] = 7
-		default:
-			t.lengths[i] = 8
-		}
-	}
-	t.literals.set(t.lengths[:288])
-	for i := range 30 {
-		t.lengths[i] = 5
-	}
-	t.distances.set(t.lengths[:30])
+	t.literals.set(fixedLengths[:fixedLiterals])
+	t.distances.set(fixedLengths[fixedLiterals:][:30])
 }
 
 var order = [19]byte{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
@@ -159,7 +121,7 @@ func (t *tally) dynamic() bool {
 }
 
 // symbol reads a symbol.
-func (t *tally) symbol(c *code) int {
+func (t *tally) symbol(c *canonical) int {
 	value, first, index := 0, 0, 0
 	for n := 1; n <= 15; n++ {
 		value |= t.take(1)

@@ -1,11 +1,11 @@
 package vp8l
 
-import "math/bits"
+import "github.com/feedwater-io/feedwater/pipeline/codec/internal/prefix"
 
 const (
 	rootBits    = 8
 	lengthsBits = 7
-	maxBits     = 15
+	maxBits     = prefix.MaxBits
 )
 
 // entry says what the next bits mean: the symbol in the upper half, the bits that it takes in the lower one. Where these are more than
@@ -24,44 +24,20 @@ type tables struct {
 // add appends the table of a canonical code: 1<<root entries, and the further ones behind them. It reports whether there is such a
 // code: of one symbol, which takes no bits then, or a complete one. Where store is not set it appends nothing.
 func (t *tables) add(root int, lengths []uint8, store bool) bool {
-	var count [maxBits + 1]int
-	for _, n := range lengths {
-		count[n]++
-	}
-	used := len(lengths) - count[0]
-	count[0] = 0
-	open := 1
-	for _, n := range count[1:] {
-		if open = 2*open - n; open < 0 {
-			return false
-		}
-	}
-	if used == 0 || used > 1 && open != 0 {
+	count := prefix.Count(lengths)
+	used, unused := len(lengths)-count[0], count.Unused()
+	if used == 0 || unused < 0 || used > 1 && unused != 0 {
 		return false
 	}
 	if store {
-		t.sort(lengths, &count)
+		count.SortSymbols(t.sorted[:], lengths)
 		t.build(root, &count, used)
 	}
 	return true
 }
 
-// sort orders the symbols by the lengths of their codes.
-func (t *tables) sort(lengths []uint8, count *[maxBits + 1]int) {
-	var next [maxBits + 2]int
-	for n := 1; n <= maxBits; n++ {
-		next[n+1] = next[n] + count[n]
-	}
-	for s, n := range lengths {
-		if n > 0 {
-			t.sorted[next[n]] = uint16(s)
-			next[n]++
-		}
-	}
-}
-
 // build appends the table of a code whose symbols are sorted.
-func (t *tables) build(root int, count *[maxBits + 1]int, used int) {
+func (t *tables) build(root int, count *prefix.Counts, used int) {
 	begin := len(t.entries)
 	t.grow(1 << root)
 	table := t.entries[begin:]
@@ -78,20 +54,20 @@ func (t *tables) build(root int, count *[maxBits + 1]int, used int) {
 				table[j] = entry(t.sorted[i])<<16 | entry(n)
 			}
 			i++
-			code = nextCode(code, n)
+			code = prefix.NextCode(code, n)
 		}
 	}
 	t.buildFurther(begin, root, count, code, i)
 }
 
 // buildFurther appends the tables of codes longer than root, from symbol i on.
-func (t *tables) buildFurther(begin, root int, count *[maxBits + 1]int, code uint32, i int) {
+func (t *tables) buildFurther(begin, root int, count *prefix.Counts, code uint32, i int) {
 	const none = 1 << 31
-	prefix, place, size := uint32(none), 0, 0
+	first, place, size := uint32(none), 0, 0
 	for n := root + 1; n <= maxBits; n++ {
 		for left := count[n]; left > 0; left-- {
-			if p := code & (1<<root - 1); p != prefix {
-				prefix, place, size = p, len(t.entries), furtherBits(root, n, left, count)
+			if p := code & (1<<root - 1); p != first {
+				first, place, size = p, len(t.entries), count.TableBits(root, n, left)
 				t.grow(1 << size)
 				t.entries[begin+int(p)] = entry(place-begin)<<16 | entry(root+size)
 			}
@@ -99,32 +75,12 @@ func (t *tables) buildFurther(begin, root int, count *[maxBits + 1]int, code uin
 				t.entries[place+j] = entry(t.sorted[i])<<16 | entry(n-root)
 			}
 			i++
-			code = nextCode(code, n)
+			code = prefix.NextCode(code, n)
 		}
 	}
 }
 
 func (t *tables) grow(n int) { t.entries = append(t.entries, make([]entry, n)...) }
-
-// furtherBits is how many bits a table needs whose first code has n bits, of which as many are left.
-func furtherBits(root, n, left int, count *[maxBits + 1]int) int {
-	size := n - root
-	for room := left; room < 1<<size && size+root < maxBits; {
-		size++
-		room = room<<1 + count[size+root]
-	}
-	return size
-}
-
-// nextCode adds 1 to a code of n bits in reverse.
-func nextCode(code uint32, n int) uint32 {
-	zeros := ^code & (1<<n - 1)
-	if zeros == 0 {
-		return 0
-	}
-	top := uint32(1) << (bits.Len32(zeros) - 1)
-	return code&(top-1) | top
-}
 
 // rootTable is a table without the further ones behind it.
 type rootTable = [1 << rootBits]entry
