@@ -43,7 +43,7 @@ func (p *Pipelines) MatchByFingerprint(ctx context.Context, text []byte, folder 
 // fingerprintOf is that of a folder of this machine, or of what a table lists below it.
 func (p *Pipelines) fingerprintOf(ctx context.Context, source pipeline.Source, table *client.Table, flat bool) (string, error) {
 	o, folder := p.options.Lists, string(source.Path)
-	o.Flat, o.Empty, o.Label, o.Values, o.Image = flat, source.AllowEmpty, source.Label, source.Values, source.Image
+	o.Flat, o.Empty, o.Columns = flat, source.AllowEmpty, source.Columns()
 	var err error
 	if table != nil {
 		if o.Table, err = p.keepTable(table); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
@@ -64,6 +65,11 @@ type Source struct {
 	Image string `json:"image,omitempty"`
 	// Values, with commas between them, are the fields of the plan that are values of the data.
 	Values string `json:"-"`
+}
+
+// Columns say what is listed of each sample of the source.
+func (s *Source) Columns() dataset.Columns {
+	return dataset.Columns{Label: s.Label, Values: s.Values, Image: s.Image}
 }
 
 // What a batch does with a sample that does not decode.

@@ -21,6 +21,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/sheet"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server/tables"
 )
@@ -37,6 +38,8 @@ type previewOptions struct {
 
 	table string // file of the list that the plan names
 	named string // its SHA-256
+
+	columns dataset.Columns // of the plan's source
 }
 
 func newPreview() *cobra.Command {
@@ -248,7 +251,8 @@ func (o *previewOptions) parsePlan(in io.Reader) (*pipeline.Plan, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--plan %s: %w", o.plan, err)}
 	}
-	o.named = plan.Source.Table
+	o.named, o.columns = plan.Source.Table, plan.Source.Columns()
+	o.columns.Values = "" // a sheet shows none
 	plan.Source, plan.Masks, plan.Fields = pipeline.Source{}, nil, []string{"image", "label"}
 	return plan, o.checkSheet(max(1, len(plan.Views)))
 }
@@ -269,7 +273,7 @@ func (o *previewOptions) makeRows(ctx context.Context, plan *pipeline.Plan) ([]s
 		return nil, err
 	}
 	defer options.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
-	options.Flat, options.Empty = true, true
+	options.Flat, options.Empty, options.Columns = true, true, o.columns
 	if o.table != "" {
 		given := lists.openTables()
 		defer given.Close() //nolint:errcheck // what is left is in the folder for temporary files

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/sheet"
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 )
 
 // TestPreview looks at the sheet: it has a row for each sample, the damaged one with a text, and the pictures are where they belong.
@@ -35,6 +37,45 @@ func TestPreview(t *testing.T) {
 			t.Errorf("column %d of pixels: something is there: %v, want %v", x, got, want)
 		}
 	}
+}
+
+// TestPreviewTakesColumns: pictures and labels come from the columns that the plan's source names.
+func TestPreviewTakesColumns(t *testing.T) {
+	dir := shardOf(t, "left", jpegtest.Encode(jpegtest.Photograph(1, 0, 60, 40), jpegtest.Options{}))
+	for source, says := range map[string]string{
+		`{"image": "left"}`:                     "",
+		`{}`:                                    "it has left: name one by image=",
+		`{"image": "left", "label": "missing"}`: `no column is called "missing"`,
+	} {
+		plan := filepath.Join(t.TempDir(), "plan.json")
+		if err := os.WriteFile(plan, []byte(`{"source": `+source+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := call("preview", dir, "--plan", plan, "-o", filepath.Join(t.TempDir(), "sheet.png"))
+		if (says == "") != (code == exitOK) || !strings.Contains(errs, says) {
+			t.Errorf("%s: code %d: %s", source, code, errs)
+		}
+	}
+}
+
+// shardOf is a folder with an MDS shard of one sample, which has a picture in a column of that name.
+func shardOf(t *testing.T, column string, picture []byte) string {
+	t.Helper()
+	const begin = 4 * 3 // behind the number of samples, where the one begins and where it ends
+	shard := binary.LittleEndian.AppendUint32(nil, 1)
+	shard = binary.LittleEndian.AppendUint32(shard, begin)
+	shard = binary.LittleEndian.AppendUint32(shard, uint32(begin+4+len(picture)))
+	shard = append(binary.LittleEndian.AppendUint32(shard, uint32(len(picture))), picture...)
+	index := fmt.Sprintf(`{"version": 2, "shards": [{"format": "mds", "compression": null, "column_names": [%q],
+		"column_encodings": ["jpeg"], "column_sizes": [null], "samples": 1,
+		"raw_data": {"basename": "0.mds", "bytes": %d}}]}`, column, len(shard))
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"0.mds": shard, "index.json": []byte(index)} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func TestPreviewSaysWhatIsWrong(t *testing.T) {

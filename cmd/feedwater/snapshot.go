@@ -68,7 +68,8 @@ error of its sample in any case.`,
 
 // options are those of the data set, whose scan tells how far it is.
 func (o *snapshotOptions) options(show *progress) dataset.Options {
-	return dataset.Options{Label: o.label, Image: o.image, Values: o.values(), Progress: show.showScanned, Flat: true, Empty: true}
+	columns := dataset.Columns{Label: o.label, Values: o.values(), Image: o.image}
+	return dataset.Options{Columns: columns, Progress: show.showScanned, Flat: true, Empty: true}
 }
 
 // values are the fields as plans name them: sorted, as Loaders sort them.

@@ -66,11 +66,8 @@ type Options struct {
 	// Table, if set, is the file of a list, in JSON as layout.List reads it: the samples are what it lists below the place, which is a folder.
 	// The file's name stands for its contents.
 	Table string
-	// Label says where labels are, see layout.Choice, and Values, with commas between them, what else is listed of each sample. Both are for
-	// lists, tables, tar and Parquet files.
-	Label, Values string
-	// Image is the column of Parquet files that has the pictures. Empty: the one that the files tell.
-	Image string
+	// Columns say what is listed of each sample.
+	Columns
 	// Flat takes a folder without folders in it too: its pictures are samples, of one class whose name is empty.
 	Flat bool
 	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.
@@ -81,6 +78,15 @@ type Options struct {
 
 	sharedMemory string        // where the machine's shared memory is
 	patience     time.Duration // how long a scan of somebody else may stand still before one's own begins
+}
+
+// Columns say where labels, values and pictures are of data whose samples have columns or members. The zero value is for all others.
+type Columns struct {
+	// Label says where labels are, see layout.Choice, and Values, with commas between them, what else is listed of each sample. Both are for
+	// lists, tables, tar and Parquet files.
+	Label, Values string
+	// Image is the column of Parquet files that has the pictures. Empty: the one that the files tell.
+	Image string
 }
 
 func (o Options) withDefaults() Options {

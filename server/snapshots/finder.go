@@ -111,7 +111,7 @@ func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline
 	if err != nil {
 		return nil, err
 	}
-	folder.Table, folder.Label, folder.Values, folder.Image = table, source.Label, source.Values, source.Image
+	folder.Table, folder.Columns = table, source.Columns()
 	pinned := source.Fingerprint
 	if again {
 		pinned = ""

@@ -24,10 +24,8 @@ type Folder struct {
 	Beneath string
 	// Table, if set, is the file of a list of what Path holds; see dataset.Options.
 	Table string
-	// Label and Values say what is listed of each sample besides its picture; see dataset.Options.
-	Label, Values string
-	// Image is the column of pictures; see dataset.Options.
-	Image string
+	// Columns say what is listed of each sample.
+	dataset.Columns
 }
 
 // Data is a snapshot.
