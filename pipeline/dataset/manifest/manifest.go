@@ -287,7 +287,7 @@ func (m *Manifest) Objects() int { return len(m.objects) / 8 / objectNumbers }
 // Object is one of them, 0 ≤ i < Objects. Nobody may change its name.
 func (m *Manifest) Object(i int) Object {
 	row := m.objects[8*objectNumbers*i:]
-	o := Object{Name: m.name(row), Size: int64(u64(row, 16)), ModifiedNanos: int64(u64(row, 24))}
+	o := Object{Name: m.name(row), Size: m.objectSize(i), ModifiedNanos: int64(u64(row, 24))}
 	if m.form&Versioned != 0 {
 		o.Version, o.ModifiedNanos = m.names[u64(row, 8):u64(row, 24):u64(row, 24)], 0
 	}
@@ -296,6 +296,9 @@ func (m *Manifest) Object(i int) Object {
 	}
 	return o
 }
+
+// objectSize is the size of an object, without a look at its name.
+func (m *Manifest) objectSize(i int) int64 { return int64(u64(m.objects, 8*(objectNumbers*i+2))) }
 
 // cutPart cuts the part off an object's name: behind the last slash a sign that no other name has there, the object's size and what the part is called.
 func (o *Object) cutPart() {
@@ -351,13 +354,18 @@ func (m *Manifest) label(i int) int64 {
 	return int64(sort.Search(m.labels()-1, behind))
 }
 
-// open checks the page that holds sample i and returns the cursor before its block.
-func (m *Manifest) open(i int, key []byte) (cursor, bool) {
+// page checks the page that holds sample i.
+func (m *Manifest) page(i int) ([]byte, bool) {
 	at := u64(m.chunks, 8*(i/perChunk)) + 8*uint64(i%perChunk/perPage)
 	if at > uint64(len(m.pages)) || uint64(len(m.pages))-at < 8 {
-		return cursor{}, false
+		return nil, false
 	}
-	page, ok := openPage(m.pages, u64(m.pages, int(at)), uint64(i/perPage))
+	return openPage(m.pages, u64(m.pages, int(at)), uint64(i/perPage))
+}
+
+// open checks the page that holds sample i and returns the cursor before its block.
+func (m *Manifest) open(i int, key []byte) (cursor, bool) {
+	page, ok := m.page(i)
 	if !ok {
 		return cursor{}, false
 	}
@@ -402,7 +410,7 @@ func (m *Manifest) valuesOf(c *cursor) ([]SampleValue, bool) {
 		rest = left
 		if m.form&Members == 0 {
 			v.Data = bytes.Clone(v.Data)
-		} else if v.Offset += c.offset; v.Offset < 0 || v.Offset > m.Object(int(c.object)).Size-v.Size {
+		} else if v.Offset += c.offset; v.Offset < 0 || v.Offset > m.objectSize(int(c.object))-v.Size {
 			return nil, false
 		}
 		all[i] = v
@@ -424,7 +432,8 @@ func (m *Manifest) holds(c *cursor) bool {
 	if c.object < 0 || c.object >= int64(m.Objects()) || c.offset < 0 {
 		return false
 	}
-	return c.offset <= m.Object(int(c.object)).Size && c.size <= m.Object(int(c.object)).Size-c.offset
+	size := m.objectSize(int(c.object))
+	return c.offset <= size && c.size <= size-c.offset
 }
 
 // AppendKeys appends the keys of all samples to b, in order and each with a zero byte behind it, which no key
@@ -450,11 +459,7 @@ func (m *Manifest) AppendKeys(b []byte) ([]byte, error) {
 func (m *Manifest) CheckPages() error {
 	content := sha256.New()
 	for i := 0; i < m.samples; i += perPage {
-		at := u64(m.chunks, 8*(i/perChunk)) + 8*uint64(i%perChunk/perPage)
-		if at > uint64(len(m.pages)) || uint64(len(m.pages))-at < 8 {
-			return fmt.Errorf("%w: page of sample %d", ErrDamaged, i)
-		}
-		page, ok := openPage(m.pages, u64(m.pages, int(at)), uint64(i/perPage))
+		page, ok := m.page(i)
 		if !ok {
 			return fmt.Errorf("%w: page of sample %d", ErrDamaged, i)
 		}
