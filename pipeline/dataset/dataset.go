@@ -258,7 +258,7 @@ func (s opening) load(ctx context.Context, o Options, justMade func(scanned int6
 		if s.shipped {
 			return s.isNewest(ctx, &o) && s.current(ctx, o.Readers, true)
 		}
-		return s.current(ctx, o.Readers, justMade(s.manifest.Scanned()))
+		return s.current(ctx, o.Readers, justMade(s.listed.UnixNano()))
 	})
 	if !s.cached {
 		s.memory, s.manifest = memory{}, nil

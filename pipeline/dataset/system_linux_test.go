@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,6 +31,22 @@ func TestManifestCutWhileMapped(t *testing.T) {
 		if _, err := s.Read(t.Context(), i, nil); !errors.Is(err, ErrDamaged) {
 			t.Errorf("Read(%d): %v, want %v", i, err, ErrDamaged)
 		}
+	}
+}
+
+// TestPackedManifestCutWhileMapped: so it must where the room for what is unpacked is counted.
+func TestPackedManifestCutWhileMapped(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "x.parquet")
+	copyParquet(t, "snappy", place)
+	o := options(t)
+	o.ReadCache = openBlocks(t, t.TempDir(), 1<<20)
+	s := openParquet(t, place, o)
+	if err := (unpacker{s}).checkRoom(); err != nil {
+		t.Errorf("of a whole list: %v", err)
+	}
+	treetest.Must(t, os.Truncate(manifestFile(t, o.CacheDir), 0))
+	if err := (unpacker{s}).checkRoom(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, want %v", err, ErrDamaged)
 	}
 }
 

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"sync"
 
@@ -60,10 +61,11 @@ func (s unpacker) tooLittleRoom(unpacked int64) error {
 }
 
 // checkRoom returns an error where what has to be unpacked does not fit into the read cache.
-func (s unpacker) checkRoom() error {
+func (s unpacker) checkRoom() (err error) {
 	if s.form&manifest.Packed == 0 {
 		return nil
 	}
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
 	total := int64(0)
 	for i := range s.manifest.Objects() {
 		if o := s.manifest.Object(i); o.Part != "" {
