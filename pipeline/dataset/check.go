@@ -13,7 +13,7 @@ import (
 )
 
 // CheckServer asks for a place on a server whether there is such a bucket, whether this process may read it, and whether something of that name lies
-// there. It returns what will not pass by itself; a server that does not answer within so much time is no error.
+// there. It returns what will not pass by itself; a server that does not answer all of that within so much time is no error.
 func CheckServer(ctx context.Context, place string, within time.Duration) error {
 	folder, part, err := split(place)
 	if err != nil {
@@ -24,6 +24,13 @@ func CheckServer(ctx context.Context, place string, within time.Duration) error 
 		return err
 	}
 	defer func() { _ = from.Close() }() // it was asked
+	return checkPlace(ctx, from, folder, part, within)
+}
+
+// checkPlace asks for a part of a folder, or for the folder where that is empty.
+func checkPlace(ctx context.Context, from store.Store, folder, part string, within time.Duration) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	if part != "" {
 		err = layout.CheckNames(ctx, from, part)
 	} else {

@@ -1,13 +1,40 @@
 package dataset
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
+
+// deadlines is a store that keeps by when its questions have to be answered.
+type deadlines struct {
+	store.Store
+
+	of []time.Time
+}
+
+func (d *deadlines) Stat(ctx context.Context, _ string) (store.Attributes, error) {
+	by, _ := ctx.Deadline()
+	d.of = append(d.of, by)
+	return store.Attributes{}, nil
+}
+
+// TestCheckServerWithin: all questions together have the time, not each.
+func TestCheckServerWithin(t *testing.T) {
+	d := &deadlines{}
+	begun := time.Now()
+	if err := checkPlace(t.Context(), d, "s3://bucket/p", "{0..7}.tar", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.of) != 2 || d.of[0].Before(begun.Add(time.Hour)) || d.of[1] != d.of[0] {
+		t.Errorf("questions of %v have to be answered by %v", begun, d.of)
+	}
+}
 
 // TestCheckServer: what is wrong with a place for good is told; trouble that may pass is not.
 func TestCheckServer(t *testing.T) {
