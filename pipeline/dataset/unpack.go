@@ -107,9 +107,6 @@ func readPart(ctx context.Context, from *source, r *request) (*parquet.Packed, e
 	if !ok {
 		return nil, fmt.Errorf("%w: a part is called %.99q", manifest.ErrDamaged, r.part)
 	}
-	if err := part.Check(); err != nil {
-		return nil, err
-	}
 	b := make([]byte, part.Length)
 	if err := from.ReadAt(ctx, &r.object, b, part.Offset); err != nil {
 		return nil, err

@@ -23,7 +23,6 @@ const (
 // chunk is the part of a file that has one column of one group of rows.
 type chunk struct {
 	file   *File
-	group  int
 	column *Column
 	meta   *format.ColumnMetaData
 	at     int64 // of the next page
@@ -61,7 +60,7 @@ func (f *File) chunk(group int, c *Column) (*chunk, error) {
 		return nil, wrong("group %d has %d rows, and %d values in the column %s", group, g.NumRows, m.NumValues, c)
 	}
 	if g.NumRows == 0 {
-		return &chunk{file: f, group: group, column: c, meta: m}, nil
+		return &chunk{file: f, column: c, meta: m}, nil
 	}
 	begin := m.DataPageOffset
 	if m.DictionaryPageOffset > 0 {
@@ -70,7 +69,7 @@ func (f *File) chunk(group int, c *Column) (*chunk, error) {
 	if begin < int64(len(magic)) || m.TotalCompressedSize < 0 || begin > f.size || m.TotalCompressedSize > f.size-begin {
 		return nil, wrong("the column %s of group %d does not lie in the file: %d bytes from %d on", c, group, m.TotalCompressedSize, begin)
 	}
-	return &chunk{file: f, group: group, column: c, meta: m, at: begin, end: begin + m.TotalCompressedSize, rows: g.NumRows}, nil
+	return &chunk{file: f, column: c, meta: m, at: begin, end: begin + m.TotalCompressedSize, rows: g.NumRows}, nil
 }
 
 // next finds the next page that has values; io.EOF when the group's rows have all been seen.
@@ -105,6 +104,32 @@ func (c *chunk) next() (*page, error) {
 	return nil, io.EOF
 }
 
+// eachPage tells of the chunks of a column, and of each chunk's pages that have values.
+func (f *File) eachPage(c *Column, begin func(group int, c *chunk) error, take func(*page) error) error {
+	for group := range f.meta.RowGroups {
+		chunk, err := f.chunk(group, c)
+		if err == nil {
+			err = begin(group, chunk)
+		}
+		if err != nil {
+			return err
+		}
+		for {
+			p, err := chunk.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				err = take(p)
+			}
+			if err != nil {
+				return chunk.failed(err)
+			}
+		}
+	}
+	return nil
+}
+
 // failed says which page an error is about.
 func (c *chunk) failed(err error) error {
 	if e, ok := errors.AsType[*FormatError](err); ok {
@@ -117,11 +142,8 @@ func (c *chunk) failed(err error) error {
 func readHead(from io.ReadSeeker, at, end int64, h *format.PageHeader) (int64, error) {
 	for n := int64(firstHeadBytes); ; n *= 8 {
 		last := n >= min(end-at, maxHeadBytes)
-		b := make([]byte, max(0, min(n, end-at, maxHeadBytes)))
-		if _, err := from.Seek(at, io.SeekStart); err != nil {
-			return 0, err
-		}
-		if _, err := io.ReadFull(from, b); err != nil {
+		b, err := readRange(from, at, max(0, min(n, end-at, maxHeadBytes)))
+		if err != nil {
 			return 0, err
 		}
 		length, err := structBytes(b)
@@ -178,7 +200,7 @@ func pageOf(h *format.PageHeader, codec format.CompressionCodec, depth int) (*pa
 	return p, nil
 }
 
-// plainRange reports whether values lie in the file as they are.
+// isPlain reports whether values lie in the file as they are.
 func (p *page) isPlain() bool { return p.codec == format.Uncompressed && p.encoding == format.Plain }
 
 // indexes reports whether its values are numbers of those of the dictionary.
@@ -191,11 +213,8 @@ func (p *page) load(from io.ReadSeeker) (levels, values []byte, err error) {
 	if max(p.packed, p.plain) > maxPageBytes {
 		return nil, nil, wrong("it has %d bytes, unpacked %d, and more than %d are not taken into memory: write smaller pages", p.packed, p.plain, maxPageBytes)
 	}
-	body := make([]byte, p.packed)
-	if _, err := from.Seek(p.body, io.SeekStart); err != nil {
-		return nil, nil, err
-	}
-	if _, err := io.ReadFull(from, body); err != nil {
+	body, err := readRange(from, p.body, p.packed)
+	if err != nil {
 		return nil, nil, err
 	}
 	if p.summed && crc32.ChecksumIEEE(body) != p.sum {

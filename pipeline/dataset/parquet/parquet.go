@@ -28,6 +28,8 @@ const (
 	tailBytes      = 8 // bytes of the footer u32, and the magic
 	// maxFooterBytes is how long a footer may be: of a file with 100,000 groups of ten columns it has some 100 MiB.
 	maxFooterBytes = 128 << 20
+	// lastBytes of a file are read at once: most footers are shorter, so that nothing else need be asked for.
+	lastBytes = 16 << 10
 )
 
 // File is a Parquet file whose footer was read. Its methods may be called by one goroutine at a time.
@@ -68,10 +70,28 @@ func Open(from io.ReadSeeker, size int64) (*File, error) {
 	if size < int64(2*len(magic)+tailBytes-len(magic)) {
 		return nil, wrong("no Parquet file: it has %d bytes", size)
 	}
-	tail, err := f.read(size-tailBytes, tailBytes)
+	footer, err := f.readFooter()
 	if err != nil {
 		return nil, err
 	}
+	n, err := structBytes(footer)
+	if err == nil {
+		err = unmarshal(footer[:n], &f.meta)
+	}
+	if err != nil {
+		return nil, wrong("its footer is damaged: %v", err)
+	}
+	return f, f.check()
+}
+
+// readFooter reads the footer, without its length and the magic.
+func (f *File) readFooter() ([]byte, error) {
+	last := min(f.size, lastBytes)
+	b, err := readRange(f.from, f.size-last, last)
+	if err != nil {
+		return nil, err
+	}
+	b, tail := b[:last-tailBytes], b[last-tailBytes:]
 	switch string(tail[4:]) {
 	case magic:
 	case encryptedMagic:
@@ -80,38 +100,32 @@ func Open(from io.ReadSeeker, size int64) (*File, error) {
 		return nil, wrong("no Parquet file, or a cut one: it does not end in %s", magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
-	if n > size-tailBytes-int64(len(magic)) || n > maxFooterBytes {
-		return nil, wrong("its footer says that it has %d bytes, and the file has %d", n, size)
+	if n > f.size-tailBytes-int64(len(magic)) || n > maxFooterBytes {
+		return nil, wrong("its footer says that it has %d bytes, and the file has %d", n, f.size)
 	}
-	footer, err := f.read(size-tailBytes-n, n)
-	if err != nil {
-		return nil, err
+	more := n - int64(len(b))
+	if more <= 0 {
+		return b[-more:], nil
 	}
-	if err := unmarshal(footer, &f.meta); err != nil {
-		return nil, wrong("its footer is damaged: %v", err)
-	}
-	return f, f.check()
+	front, err := readRange(f.from, f.size-tailBytes-n, more)
+	return append(front, b...), err
 }
 
 var errEncrypted = wrong("it is encrypted: write it without encryption")
 
-// read reads a part of the file, which was checked to lie in it.
-func (f *File) read(at, n int64) ([]byte, error) {
-	if _, err := f.from.Seek(at, io.SeekStart); err != nil {
+// readRange reads a part of a file, which was checked to lie in it.
+func readRange(from io.ReadSeeker, at, n int64) ([]byte, error) {
+	if _, err := from.Seek(at, io.SeekStart); err != nil {
 		return nil, err
 	}
 	b := make([]byte, n)
-	_, err := io.ReadFull(f.from, b)
+	_, err := io.ReadFull(from, b)
 	return b, err
 }
 
-// unmarshal reads a struct of Thrift whose lists are as long as they say.
+// unmarshal reads a struct of Thrift that structBytes has looked through.
 func unmarshal(b []byte, to any) error {
-	n, err := structBytes(b)
-	if err != nil {
-		return err
-	}
-	return thrift.Unmarshal(new(thrift.CompactProtocol), b[:n], to)
+	return thrift.Unmarshal(new(thrift.CompactProtocol), b, to)
 }
 
 // check looks at what the footer says.
@@ -206,9 +220,6 @@ func kindOf(n *format.SchemaElement) Kind {
 
 // Columns are the leaves of the schema.
 func (f *File) Columns() []Column { return f.columns }
-
-// Rows is how many rows there are.
-func (f *File) Rows() int64 { return f.meta.NumRows }
 
 // Metadata is what the file has under a key; empty: nothing.
 func (f *File) Metadata(key string) string {

@@ -28,24 +28,17 @@ func (p *Part) String() string {
 	return fmt.Sprintf("%x-%x-%x-%x", p.Offset, p.Length, int(p.codec), p.depth)
 }
 
-// ParsePart understands what String wrote; false for all else.
+// ParsePart understands what String wrote; false for all else, and for a part that is longer than is taken into memory.
 func ParsePart(text string) (p Part, ok bool) {
 	var codec int
 	_, err := fmt.Sscanf(text, "%x-%x-%x-%x", &p.Offset, &p.Length, &codec, &p.depth)
 	p.codec = format.CompressionCodec(codec)
-	return p, err == nil && p.String() == text && p.Offset > 0 && p.Length > 0 && p.depth >= 0 && p.depth <= maxLevels
+	known := p.Offset > 0 && p.Length > 0 && p.Length <= maxPageBytes+maxHeadBytes && p.depth >= 0 && p.depth <= maxLevels
+	return p, err == nil && known && p.String() == text
 }
 
 // Codec is what it is compressed with, in words.
 func (p *Part) Codec() string { return p.codec.String() }
-
-// Check returns an error where a part is longer than is taken into memory.
-func (p *Part) Check() error {
-	if p.Length > maxPageBytes+maxHeadBytes {
-		return wrong("a page of %d bytes is not taken into memory", p.Length)
-	}
-	return nil
-}
 
 // Unpack finds the values in the bytes of a part. The same bytes are the same values, on every machine.
 func (p *Part) Unpack(b []byte) (*Packed, error) {

@@ -2,8 +2,6 @@ package parquet
 
 import (
 	"encoding/binary"
-	"errors"
-	"io"
 	"math/bits"
 	"strings"
 
@@ -29,30 +27,17 @@ type scalars struct {
 // Scalars tells of the values of a column whose kind is Int or String, in order.
 func (f *File) Scalars(c *Column, tell func(Scalar) error) error {
 	s := &scalars{file: f, column: c, tell: tell}
-	for group := range f.meta.RowGroups {
-		chunk, err := f.chunk(group, c)
-		if err != nil {
-			return err
-		}
-		s.dictionary = nil
-		if s.bytes = 8; chunk.meta.Type == format.Int32 {
-			s.bytes = 4
-		}
-		if text := chunk.meta.Type == format.ByteArray; text != (c.Kind == String) {
-			return wrong("group %d has another kind of values in the column %s", group, c)
-		}
-		for {
-			p, err := chunk.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil {
-				err = s.page(p)
-			}
-			if err != nil {
-				return chunk.failed(err)
-			}
-		}
+	return f.eachPage(c, s.begin, s.page)
+}
+
+// begin begins a chunk.
+func (s *scalars) begin(group int, c *chunk) error {
+	s.dictionary = nil
+	if s.bytes = 8; c.meta.Type == format.Int32 {
+		s.bytes = 4
+	}
+	if text := c.meta.Type == format.ByteArray; text != (s.column.Kind == String) {
+		return wrong("group %d has another kind of values in the column %s", group, s.column)
 	}
 	return nil
 }
@@ -68,7 +53,7 @@ func (s *scalars) page(p *page) error {
 	}
 	next := s.plain(values)
 	if p.indexes() {
-		next = s.indexed(values)
+		next = readIndexed(values, s.dictionary)
 	}
 	r := runs{b: levels, bits: bits.Len(uint(s.column.depth))}
 	for range p.values {
@@ -115,23 +100,5 @@ func (s *scalars) plain(b []byte) func() (Scalar, error) {
 		}
 		b = b[s.bytes:]
 		return Scalar{Int: v}, nil
-	}
-}
-
-// indexed reads numbers of values of the dictionary.
-func (s *scalars) indexed(b []byte) func() (Scalar, error) {
-	var r *runs
-	return func() (Scalar, error) {
-		if r == nil {
-			if len(b) == 0 || b[0] > 32 {
-				return Scalar{}, wrong("its numbers are cut")
-			}
-			r = &runs{b: b[1:], bits: int(b[0])}
-		}
-		i, ok := r.next()
-		if !ok || int64(i) >= int64(len(s.dictionary)) {
-			return Scalar{}, wrong("it has the number %d in a dictionary of %d", i, len(s.dictionary))
-		}
-		return s.dictionary[i], nil
 	}
 }

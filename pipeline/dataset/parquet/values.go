@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"strings"
 
@@ -48,26 +47,11 @@ type Locator struct {
 
 // Locate finds all values. A row without one is a *NullError.
 func (l *Locator) Locate() error {
-	for group := range l.File.meta.RowGroups {
-		c, err := l.File.chunk(group, l.Column)
-		if err != nil {
-			return err
-		}
+	begin := func(int, *chunk) error {
 		l.dictionary = nil
-		for {
-			p, err := c.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil {
-				err = l.page(p)
-			}
-			if err != nil {
-				return c.failed(err)
-			}
-		}
+		return nil
 	}
-	return nil
+	return l.File.eachPage(l.Column, begin, l.page)
 }
 
 // page finds the values of one.
@@ -97,7 +81,7 @@ func (l *Locator) plainPage(p *page) error {
 		if end-at < 4 {
 			return wrong("it ends before its last value")
 		}
-		head, err := l.File.read(at, 4)
+		head, err := readRange(l.File.from, at, 4)
 		if err != nil {
 			return err
 		}
@@ -118,7 +102,7 @@ func (l *Locator) plainPage(p *page) error {
 func (l *Locator) plainLevels(p *page) (int64, error) {
 	at, n, head := p.body, p.levels, int64(0)
 	if n < 0 {
-		b, err := l.File.read(at, min(4, p.packed))
+		b, err := readRange(l.File.from, at, min(4, p.packed))
 		length, _, ok := cutLength(b)
 		if err != nil || !ok {
 			return 0, errors.Join(err, wrong("its levels are cut"))
@@ -128,7 +112,7 @@ func (l *Locator) plainLevels(p *page) (int64, error) {
 	if n > p.packed-head || n > p.values*maxLevels+1<<10 {
 		return 0, wrong("it says that its levels have %d bytes", n)
 	}
-	levels, err := l.File.read(at+head, n)
+	levels, err := readRange(l.File.from, at+head, n)
 	if err == nil {
 		err = l.checkLevels(levels, p.values)
 	}
@@ -180,27 +164,35 @@ func (l *Locator) indexPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	return eachIndex(values, p.values, len(l.dictionary), func(i uint32) error { return l.found(p, l.dictionary[i]) })
-}
-
-// eachIndex reads so many numbers that are less than another one.
-func eachIndex(b []byte, count int64, less int, tell func(uint32) error) error {
-	if count > 0 && (len(b) == 0 || b[0] > 32) {
-		return wrong("its numbers are cut")
-	}
-	if count == 0 {
-		return nil
-	}
-	for r := (&runs{b: b[1:], bits: int(b[0])}); count > 0; count-- {
-		v, ok := r.next()
-		if !ok || int64(v) >= int64(less) {
-			return wrong("it has the number %d in a dictionary of %d", v, less)
+	next := readIndexed(values, l.dictionary)
+	for range p.values {
+		v, err := next()
+		if err == nil {
+			err = l.found(p, v)
 		}
-		if err := tell(v); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readIndexed reads numbers of values of a dictionary: each call is the next value.
+func readIndexed[T any](b []byte, dictionary []T) func() (T, error) {
+	var r *runs
+	return func() (v T, err error) {
+		if r == nil {
+			if len(b) == 0 || b[0] > 32 {
+				return v, wrong("its numbers are cut")
+			}
+			r = &runs{b: b[1:], bits: int(b[0])}
+		}
+		i, ok := r.next()
+		if !ok || int64(i) >= int64(len(dictionary)) {
+			return v, wrong("it has the number %d in a dictionary of %d", i, len(dictionary))
+		}
+		return dictionary[i], nil
+	}
 }
 
 // checkLevels reports the first row that has no value.
