@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -206,6 +207,9 @@ func (s opening) openSource(path string, o *Options) error {
 	s.turn.Store(o.Turn)
 	beneath := Options{Beneath: o.Beneath}
 	s.reopen = func() (store.Store, error) { return openStore(s.path, &beneath) }
+	if store.IsProgram(s.path) {
+		s.path = store.WithoutSocket(s.path)
+	}
 	return nil
 }
 
@@ -220,9 +224,6 @@ func (s opening) open(ctx context.Context, path string, o Options) error {
 func (s opening) find(ctx context.Context, path string, o Options) error {
 	if err := s.openSource(path, &o); err != nil {
 		return err
-	}
-	if store.IsProgram(s.path) {
-		s.path = store.WithoutSocket(s.path)
 	}
 	s.cache = newCache(o, Join(s.path, s.part))
 	var seen []int64
@@ -295,16 +296,20 @@ func (s opening) list(ctx context.Context, o Options) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	to := manifest.NewBuilder(list, s.formOf(found), s.path, o.now().UnixNano())
-	err = found.Scan(ctx, s.source.Store, s.forLayout(&o), to)
-	if err == nil {
-		err = to.Finish()
-	}
-	if err != nil {
+	if _, err := s.scanTo(ctx, found, s.path, &o, list); err != nil {
 		list.discard()
 		return memory{}, err
 	}
 	return list.commit()
+}
+
+// scanTo writes the list of what a layout finds, as one of a root.
+func (s opening) scanTo(ctx context.Context, found layout.Layout, root string, o *Options, to io.Writer) (*manifest.Builder, error) {
+	list := manifest.NewBuilder(to, s.formOf(found), root, o.now().UnixNano())
+	if err := found.Scan(ctx, s.source.Store, s.forLayout(o), list); err != nil {
+		return nil, err
+	}
+	return list, list.Finish()
 }
 
 // formOf is the form of a layout's samples in this store.

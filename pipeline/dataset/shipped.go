@@ -64,11 +64,8 @@ func (s opening) writeList(ctx context.Context, place string, o Options, to io.W
 	if err != nil {
 		return ListFiles{}, err
 	}
-	list := manifest.NewBuilder(to, s.formOf(found), "", o.now().UnixNano())
-	if err := found.Scan(ctx, s.source.Store, s.forLayout(&o), list); err != nil {
-		return ListFiles{}, err
-	}
-	if err := list.Finish(); err != nil {
+	list, err := s.scanTo(ctx, found, "", &o, to)
+	if err != nil {
 		return ListFiles{}, err
 	}
 	f := ListFiles{
@@ -216,24 +213,14 @@ func putFile(name string, from io.Reader) error {
 
 // copyObject copies an object of at most so many bytes.
 func copyObject(ctx context.Context, from store.Store, name string, most int64, to io.Writer) error {
-	a, err := from.Stat(ctx, name)
+	o, a, err := layout.OpenObject(ctx, from, name)
 	if err != nil {
 		return err
 	}
-	if a.Kind != store.KindFile || a.Size > most {
-		return fmt.Errorf("%s is no file, or has %d bytes", path.Base(name), a.Size)
+	if a.Size > most {
+		return fmt.Errorf("%s has %d bytes", path.Base(name), a.Size)
 	}
-	room := append(make([]byte, 0, len(name)+1), name...) // a store may write behind it
-	o := store.Object{Name: room, Size: a.Size, Modified: a.Modified, Version: []byte(a.Version)}
-	buf := make([]byte, min(a.Size, 4<<20))
-	for at := int64(0); at < a.Size; at += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), a.Size-at)]
-		if err := from.ReadAt(ctx, &o, buf, at); err != nil {
-			return err
-		}
-		if _, err := to.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
+	buf := make([]byte, max(1, min(a.Size, 4<<20)))
+	_, err = io.CopyBuffer(struct{ io.Writer }{to}, o, buf) // by this buffer, whatever else a writer has
+	return err
 }

@@ -19,6 +19,32 @@ type Choice struct {
 	Values []string
 }
 
+// find finds the columns of labels and of values in the head of a list. Where no label is named it is one of those
+// that are called one of these names; -1: there is none.
+func (c Choice) find(list string, head, called []string) (label int, values []int, err error) {
+	if c.Label != "" {
+		called = []string{c.Label}
+	}
+	if label = column(head, called); label < 0 && c.Label != "" {
+		return -1, nil, noColumn(list, c.Label, head)
+	}
+	for _, name := range c.Values {
+		at := column(head, []string{name})
+		if at < 0 {
+			return -1, nil, noColumn(list, name, head)
+		}
+		values = append(values, at)
+	}
+	return label, values, nil
+}
+
+// nameValues tells a manifest what the values are called.
+func (c Choice) nameValues(to *manifest.Builder) {
+	for _, name := range c.Values {
+		to.Value(name)
+	}
+}
+
 // maxLabelBytes is how long the text of a label may be, and maxJSONBytes that of a JSON object with one.
 const (
 	maxLabelBytes = 64

@@ -65,9 +65,7 @@ func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifes
 	if l.Table == "" {
 		to.Watch(l.Name, a)
 	}
-	for _, name := range l.Values {
-		to.Value(name)
-	}
+	l.nameValues(to)
 	s := &listScan{list: l, from: from, options: o, to: to, labels: labels, progress: progress{report: o.Progress}}
 	if err := s.samples(ctx); err != nil {
 		return err

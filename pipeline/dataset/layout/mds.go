@@ -107,9 +107,7 @@ func (l MDS) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 		return err
 	}
 	to.Watch(mdsIndex, a)
-	for _, name := range l.Values {
-		to.Value(name)
-	}
+	l.nameValues(to)
 	names, shards, err := x.byName()
 	if err != nil {
 		return err
@@ -170,7 +168,7 @@ type mdsColumns struct {
 
 // choose finds the columns of a shard.
 func (l MDS) choose(s *mdsShard) (*mdsColumns, error) {
-	c := &mdsColumns{shard: s, label: -1}
+	c := &mdsColumns{shard: s}
 	names := imageColumns
 	if l.Image != "" {
 		names = []string{l.Image}
@@ -181,22 +179,12 @@ func (l MDS) choose(s *mdsShard) (*mdsColumns, error) {
 	if e := s.Encodings[c.image]; !slices.Contains([]string{"bytes", "jpeg", "png"}, e) {
 		return nil, wrong("%s: the pictures in %q are of type %.20q, and have to be files: bytes, jpeg or png", s.Raw.Basename, s.Names[c.image], e)
 	}
-	names = numberColumns
-	if l.Label != "" {
-		names = []string{l.Label}
-	}
-	if c.label = column(s.Names, names); c.label < 0 && l.Label != "" {
-		return nil, noColumn(s.Raw.Basename, l.Label, s.Names)
+	var err error
+	if c.label, c.values, err = l.find(s.Raw.Basename, s.Names, numberColumns); err != nil {
+		return nil, err
 	}
 	if c.label >= 0 && integerBytes(s.Encodings[c.label]) == 0 {
 		return nil, wrong("%s: the labels in %q are of type %.20q, and have to be whole numbers: int, int64 or str_int", s.Raw.Basename, s.Names[c.label], s.Encodings[c.label])
-	}
-	for _, name := range l.Values {
-		at := column(s.Names, []string{name})
-		if at < 0 {
-			return nil, noColumn(s.Raw.Basename, name, s.Names)
-		}
-		c.values = append(c.values, at)
 	}
 	for _, size := range s.Sizes {
 		switch {

@@ -35,6 +35,16 @@ type object struct {
 	buf    []byte
 }
 
+// OpenObject looks at a file, and returns what reads it in order as it is now: a file that changes meanwhile is a
+// *store.ChangedError. A context that ends ends reads. Nothing need be closed.
+func OpenObject(ctx context.Context, from store.Store, name string) (io.Reader, store.Attributes, error) {
+	o, a, err := openObject(ctx, from, name)
+	if err != nil {
+		return nil, a, err
+	}
+	return o, a, nil
+}
+
 // openObject looks at a file.
 func openObject(ctx context.Context, from store.Store, name string) (*object, store.Attributes, error) {
 	a, err := from.Stat(ctx, name)

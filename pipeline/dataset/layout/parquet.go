@@ -130,19 +130,15 @@ type tableRow struct {
 
 // readRows finds the rows of a file.
 func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c *tableClasses, o *Options) (*tableFile, error) {
-	f, object, err := openParquet(ctx, from, name)
+	f, err := l.open(ctx, from, name)
 	if err != nil {
 		return nil, err
 	}
-	columns, err := l.choose(f.file)
-	if err != nil {
-		return nil, about(name, err)
-	}
-	if err := c.check(name, columns); err != nil {
+	if err := c.check(name, f.columns); err != nil {
 		return nil, err
 	}
 	t := &tableFile{name: name, attributes: f.attributes}
-	locator := parquet.Locator{File: f.file, Column: columns.image}
+	locator := parquet.Locator{File: f.file, Column: f.columns.image}
 	parts := map[*parquet.Part]int{}
 	locator.Unpacked = func(p *parquet.Part, v *parquet.Packed) error {
 		if o.Unpacked == nil {
@@ -150,16 +146,16 @@ func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c 
 		}
 		t.parts = append(t.parts, tablePart{*p, int64(len(v.Values))})
 		parts[p] = len(t.parts)
-		return o.Unpacked(ctx, &object.object, p, v)
+		return o.Unpacked(ctx, &f.object.object, p, v)
 	}
 	locator.Tell = func(_ int64, v parquet.Found) error {
 		t.rows = append(t.rows, tableRow{offset: v.Offset, size: v.Size, part: parts[v.Part]})
 		return ctx.Err()
 	}
 	if err := locator.Locate(); err != nil {
-		return nil, about(name, l.nullImage(columns, err))
+		return nil, about(name, l.nullImage(f.columns, err))
 	}
-	if err := l.label(t, f.file, columns, c); err != nil {
+	if err := l.label(t, f, c); err != nil {
 		return nil, about(name, err)
 	}
 	return t, nil
@@ -200,12 +196,12 @@ func (l Parquet) nullImage(c *tableColumns, err error) error {
 }
 
 // label reads the labels of a file's rows.
-func (l Parquet) label(t *tableFile, f *parquet.File, columns *tableColumns, c *tableClasses) error {
-	if columns.label == nil {
+func (l Parquet) label(t *tableFile, f *openedParquet, c *tableClasses) error {
+	if f.columns.label == nil {
 		return nil
 	}
 	row := 0
-	return f.Scalars(columns.label, func(v parquet.Scalar) error {
+	return f.file.Scalars(f.columns.label, func(v parquet.Scalar) error {
 		if row++; row > len(t.rows) {
 			return nil
 		}
@@ -219,9 +215,9 @@ func (l Parquet) label(t *tableFile, f *parquet.File, columns *tableColumns, c *
 		}
 		switch {
 		case labelled && t.labels < row:
-			return wrong("row 0 has no label in %s, and row %d has one", columns.label, row-1)
+			return wrong("row 0 has no label in %s, and row %d has one", f.columns.label, row-1)
 		case !labelled && t.labels > 0:
-			return wrong("row %d has no label in %s, and others have one", row-1, columns.label)
+			return wrong("row %d has no label in %s, and others have one", row-1, f.columns.label)
 		}
 		return nil
 	})
@@ -230,23 +226,29 @@ func (l Parquet) label(t *tableFile, f *parquet.File, columns *tableColumns, c *
 // openedParquet is a file that is read.
 type openedParquet struct {
 	file       *parquet.File
+	columns    *tableColumns
+	object     *object
 	attributes store.Attributes
 }
 
-// openParquet opens a file and reads its footer.
-func openParquet(ctx context.Context, from store.Store, name string) (*openedParquet, *object, error) {
+// open opens a file, reads its footer and finds its columns. Errors name the file.
+func (l Parquet) open(ctx context.Context, from store.Store, name string) (*openedParquet, error) {
 	if says := describeForeign(name); says != "" {
-		return nil, nil, wrong("%s", says)
+		return nil, wrong("%s", says)
 	}
 	o, a, err := openObject(ctx, from, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	f, err := parquet.Open(o, a.Size)
 	if err != nil {
-		return nil, nil, about(name, err)
+		return nil, about(name, err)
 	}
-	return &openedParquet{f, a}, o, nil
+	columns, err := l.choose(f)
+	if err != nil {
+		return nil, about(name, err)
+	}
+	return &openedParquet{f, columns, o, a}, nil
 }
 
 // about names the file in an error.

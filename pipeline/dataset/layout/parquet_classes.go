@@ -36,16 +36,12 @@ const noLabel = -1
 
 // classes finds the names. Where labels are texts all of them are read for it.
 func (l Parquet) classes(ctx context.Context, from store.Store, names []string, o Options) (*tableClasses, error) {
-	f, _, err := openParquet(ctx, from, names[0])
+	f, err := l.open(ctx, from, names[0])
 	if err != nil {
 		return nil, err
 	}
-	columns, err := l.choose(f.file)
-	if err != nil {
-		return nil, about(names[0], err)
-	}
-	c := &tableClasses{names: columns.names}
-	if columns.label != nil && columns.label.Kind == parquet.String {
+	c := &tableClasses{names: f.columns.names}
+	if f.columns.hasTexts() {
 		if c, err = l.texts(ctx, from, names, o); err != nil {
 			return nil, err
 		}
@@ -62,16 +58,15 @@ func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o 
 	c := &tableClasses{labels: map[string]int64{}}
 	err := inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (map[string]bool, error) {
 		found := map[string]bool{}
-		f, _, err := openParquet(ctx, from, name)
+		f, err := l.open(ctx, from, name)
 		if err != nil {
 			return nil, err
 		}
-		columns, err := l.choose(f.file)
-		if err == nil && (columns.label == nil || columns.label.Kind != parquet.String) {
+		if !f.columns.hasTexts() {
 			err = wrong("the labels of %s are texts, and here they are none", names[0])
 		}
 		if err == nil {
-			err = f.file.Scalars(columns.label, func(v parquet.Scalar) error {
+			err = f.file.Scalars(f.columns.label, func(v parquet.Scalar) error {
 				if !v.Null {
 					found[v.Text] = true
 				}

@@ -16,6 +16,9 @@ type tableColumns struct {
 	names []string        // of classes, by label
 }
 
+// hasTexts reports whether the labels are texts.
+func (c *tableColumns) hasTexts() bool { return c.label != nil && c.label.Kind == parquet.String }
+
 // features is what the library datasets writes into a file's metadata.
 type features struct {
 	Info struct {

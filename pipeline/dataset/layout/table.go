@@ -73,7 +73,8 @@ func newTableReader(name string, from io.Reader, comma rune, choice Choice) (*ta
 		return nil, t.broken(err)
 	}
 	if t.path = column(head, pathColumns); t.path >= 0 {
-		return t, t.choose(head, choice)
+		t.label, t.values, err = choice.find(name, head, labelColumns)
+		return t, err
 	}
 	if choice.Label != "" || len(choice.Values) > 0 {
 		asked := strings.Trim(strings.Join(append(choice.Values[:len(choice.Values):len(choice.Values)], choice.Label), ", "), ", ")
@@ -90,25 +91,6 @@ func newTableReader(name string, from io.Reader, comma rune, choice Choice) (*ta
 	first := t.row(head)
 	t.first = &first
 	return t, nil
-}
-
-// choose finds the columns of labels and of values.
-func (t *tableReader) choose(head []string, choice Choice) error {
-	names := labelColumns
-	if choice.Label != "" {
-		names = []string{choice.Label}
-	}
-	if t.label = column(head, names); t.label < 0 && choice.Label != "" {
-		return noColumn(t.name, choice.Label, head)
-	}
-	for _, name := range choice.Values {
-		at := column(head, []string{name})
-		if at < 0 {
-			return noColumn(t.name, name, head)
-		}
-		t.values = append(t.values, at)
-	}
-	return nil
 }
 
 func noColumn(list, name string, head []string) error {

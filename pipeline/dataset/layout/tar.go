@@ -40,9 +40,7 @@ func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 		return err
 	}
 	sink := &shardSink{to: to, progress: progress{report: o.Progress}, label: l.labelRule()}
-	for _, name := range l.Values {
-		to.Value(name)
-	}
+	l.nameValues(to)
 	err = inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (*shard, error) {
 		o.Slow()
 		return l.readShard(ctx, from, name)

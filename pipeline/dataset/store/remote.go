@@ -36,18 +36,15 @@ func OpenURL(place string, o RemoteOptions) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Alive == nil {
+		o.Alive = func() {}
+	}
 	if l.scheme == "python" {
-		if o.Alive == nil {
-			o.Alive = func() {}
-		}
 		return newProgram(&l, o.Alive), nil
 	}
 	r := remote{server: useServer(&l), within: o.Within, alive: o.Alive, prefix: l.path}
 	if r.within <= 0 {
 		r.within = 30 * time.Second
-	}
-	if r.alive == nil {
-		r.alive = func() {}
 	}
 	if l.scheme != "s3" {
 		return newSite(r, &l), nil
