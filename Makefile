@@ -136,7 +136,7 @@ test-purego: $(VENV)/.ready
 # Pixels are made by one goroutine each: packages that only do that are left to test-race-all.
 test-race:
 	$(call say,Go tests under the race detector)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $$($(GO) list ./... | grep -v -E '/pipeline/(transform|resize|raster|codec|internal|order|revision|spelling)')
+	GO='$(GO)' .ci/race $$($(GO) list ./... | grep -v -E '/pipeline/(transform|resize|raster|codec|internal|order|revision|spelling)')
 
 test-race-all:
 	$(call say,all Go tests under the race detector)
