@@ -21,6 +21,7 @@ type fleet struct {
 	nodes      []*node
 	running    sync.WaitGroup
 	filer      *filer     // that hangs; nil: none
+	token      string     // of trainers; empty: they need none
 	beside     []*trainer // whose data hangs
 }
 
@@ -101,6 +102,14 @@ func (n *node) ownData() error {
 	}
 	n.data = own
 	return nil
+}
+
+// tokenFile is the file with the token that trainers show.
+func (f *fleet) tokenFile() string {
+	if f.token == "" {
+		return ""
+	}
+	return filepath.Join(f.scratch, "tokens")
 }
 
 // photos are the files of a node's own copy.

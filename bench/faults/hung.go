@@ -23,7 +23,7 @@ type filer struct {
 	lenient bool
 
 	mu      sync.Mutex
-	hung    map[string]bool // calls: open, read, readdir, write, fsync
+	hung    map[string]bool // calls: look, open, read, readdir, write, fsync
 	half    bool            // only calls on half of the names hang
 	again   chan struct{}   // closed when it answers again
 	waiting int
@@ -136,6 +136,22 @@ func (n *filerNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.Inod
 }
 
 func (n *filerNode) name() string { return filepath.Base(n.Path(n.Root())) }
+
+// Lookup implements fs.NodeLookuper: every call by a path begins with it.
+func (n *filerNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	if e := n.filer.await(ctx, "look", name); e != 0 {
+		return nil, e
+	}
+	return n.LoopbackNode.Lookup(ctx, name, out)
+}
+
+// Getattr implements fs.NodeGetattrer.
+func (n *filerNode) Getattr(ctx context.Context, h fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	if e := n.filer.await(ctx, "look", n.name()); e != 0 {
+		return e
+	}
+	return n.LoopbackNode.Getattr(ctx, h, out)
+}
 
 // Open implements fs.NodeOpener.
 func (n *filerNode) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {

@@ -21,12 +21,14 @@ func hungFaults() []fault {
 		{name: "nothing hangs", nodes: 1, ranks: 1, beside: true, note: "both sides the same: what is measured of nothing"},
 		row("hung: reads of another root", "FUSE; a job on it stands still", hungRoot(true), hangRoot("read")),
 		row("hung: opens of another root", "FUSE", hungRoot(true), hangRoot("open")),
+		row("hung: looks at files of another root", "FUSE; lookup and getattr, which stat(2) waits for", hungRoot(true), hangRoot("look")),
 		row("hung: listings of another root", "FUSE", hungRoot(true), hangRoot("readdir")),
 		row("hung: reads that cannot be killed", "FUSE; the process stays, without its port", hungRoot(false), hangRoot("read")),
 		row("hung: reads of half of another root", "FUSE; the other half answers, and the root is sick once, not over and over", hungRoot(true), hangHalf).and(isSickOnce),
 		row("hung: a root that is mounted anew", "FUSE; umount -l while reads hang, and another file system in its place: the job on it goes on", hungRoot(true),
 			hangRoot("read")).and(goesOnMountedAnew),
 		row("hung: the folder of lists", "FUSE; the node is started with --cache-dir on it", hungLists, nothingMore),
+		row("hung: what lies beside the data", "FUSE; the files of --token-file, --audit and --announce, while a job ends and one begins", hungBeside, hangBeside),
 		row("hung: the index's folder", "FUSE; listing, reading, writing and fsync of it", hungIndex, nothingMore),
 	}
 }
@@ -125,6 +127,59 @@ func hangRoot(calls ...string) func(context.Context, *run, int) error {
 		}
 		r.fleet.beside = append(r.fleet.beside, t)
 		return r.fleet.filer.untilStuck(ctx)
+	}
+}
+
+// hungBeside puts the first node's tokens, its audit log and its announcement on a filer.
+func hungBeside(f *fleet) error {
+	folder := filepath.Join(f.scratch, "filer")
+	filer, err := mountFiler(f.scratch, folder+".beside")
+	if err != nil {
+		return err
+	}
+	f.filer = filer
+	f.token = "0123456789abcdef0123456789abcdef"
+	if err := os.WriteFile(f.tokenFile(), []byte("trainer "+f.token+"\n"), 0o600); err != nil {
+		return err
+	}
+	f.nodes[0].more = []string{
+		"--token-file", filepath.Join(filer.folder, "tokens"), "--audit", filepath.Join(filer.folder, "audit.log"), "--announce", filer.folder,
+		"--drain-timeout", hungDrain.String(),
+	}
+	return nil
+}
+
+// hangBeside lets all of that hang, and has a job end and another one begin: a line of the audit log is due then, and tokens are looked at.
+func hangBeside(ctx context.Context, r *run, _ int) error {
+	first, err := r.besideJob(ctx)
+	if err != nil {
+		return err
+	}
+	r.fleet.filer.hang("look", "open", "read", "readdir", "write", "fsync")
+	first.kill()
+	if _, err := r.besideJob(ctx); err != nil {
+		return err
+	}
+	return r.fleet.filer.untilStuck(ctx)
+}
+
+// besideJob starts another job on the photographs that takes a batch a second, and returns when it has had one.
+func (r *run) besideJob(ctx context.Context) (*trainer, error) {
+	t, err := r.matrix.train(settings{Source: "photos", Nodes: r.fleet.addrs(), Token: r.fleet.tokenFile(), Batch: 1, Ranks: 1, Period: 1})
+	if err != nil {
+		return nil, err
+	}
+	r.fleet.beside = append(r.fleet.beside, t)
+	for deadline := time.Now().Add(startUp); ; {
+		if lines, err := t.said(); err != nil || len(lines) > 0 {
+			return t, err
+		}
+		if time.Now().After(deadline) {
+			return t, fmt.Errorf("no batch for %s", startUp)
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return t, err
+		}
 	}
 }
 

@@ -214,7 +214,14 @@ func (n *node) metric(name string) float64 {
 	if !running {
 		return 0
 	}
-	page, err := metricsClient.Get("http://" + addr + "/metrics")
+	ask, err := http.NewRequest(http.MethodGet, "http://"+addr+"/metrics", http.NoBody)
+	if err != nil {
+		return 0
+	}
+	if n.fleet.token != "" {
+		ask.Header.Set("Authorization", "Bearer "+n.fleet.token)
+	}
+	page, err := metricsClient.Do(ask)
 	if err != nil {
 		return 0
 	}

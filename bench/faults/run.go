@@ -77,7 +77,7 @@ func (r *run) train(ctx context.Context, ranks int, state json.RawMessage) error
 	r.trainers = nil
 	for rank := range ranks {
 		t, err := r.matrix.train(settings{
-			Source: "photos", Nodes: r.fleet.addrs(), Batch: r.matrix.batch, Rank: rank, Ranks: ranks, Period: r.period, State: state,
+			Source: "photos", Nodes: r.fleet.addrs(), Token: r.fleet.tokenFile(), Batch: r.matrix.batch, Rank: rank, Ranks: ranks, Period: r.period, State: state,
 		})
 		if err != nil {
 			return err

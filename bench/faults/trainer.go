@@ -22,6 +22,7 @@ var trainerScript string
 type settings struct {
 	Source string          `json:"source"`
 	Nodes  string          `json:"nodes"`
+	Token  string          `json:"token"` // file; empty: none
 	Batch  int             `json:"batch"`
 	Rank   int             `json:"rank"`
 	Ranks  int             `json:"ranks"`

@@ -69,6 +69,7 @@ def train(settings: dict[str, Any]) -> None:
         rank=settings["rank"],
         num_replicas=settings["ranks"],
         nodes=settings["nodes"] or None,
+        token_file=settings["token"] or None,
     )
     if settings["state"]:
         loader.load_state_dict(settings["state"])
