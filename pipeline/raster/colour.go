@@ -48,12 +48,12 @@ func Equalize() Effect { return Effect{InPlace: equalizeInPlace} }
 
 func brightenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	mixTable(&w.tables[0], 0, float32(e.Numbers[0]))
-	lookUp(m, &w.tables[0])
+	lookUp(w, m, &w.tables[0])
 }
 
 func contrastInPlace(e *Effect, w *Workspace, m *pixel.Image) {
-	mixTable(&w.tables[0], meanGrey(m), float32(e.Numbers[0]))
-	lookUp(m, &w.tables[0])
+	mixTable(&w.tables[0], meanGrey(w, m), float32(e.Numbers[0]))
+	lookUp(w, m, &w.tables[0])
 }
 
 func posterizeInPlace(e *Effect, w *Workspace, m *pixel.Image) {
@@ -62,7 +62,7 @@ func posterizeInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	for i := range t {
 		t[i] = byte(i >> drop << drop)
 	}
-	lookUp(m, t)
+	lookUp(w, m, t)
 }
 
 func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
@@ -73,29 +73,44 @@ func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
 			t[i] = byte(255 - i)
 		}
 	}
-	lookUp(m, t)
+	lookUp(w, m, t)
 }
 
 func saturateInPlace(e *Effect, w *Workspace, m *pixel.Image) {
-	t := fillShares(w, float32(e.Numbers[0]))
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
-			l := greyOf(p)
-			base, at := float32(l), 255-l
-			p[0] = clampByte(int32(base + t[(at+int32(p[0]))&511]))
-			p[1] = clampByte(int32(base + t[(at+int32(p[1]))&511]))
-			p[2] = clampByte(int32(base + t[(at+int32(p[2]))&511]))
+	factor := float32(e.Numbers[0])
+	t := fillShares(w, factor)
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n := w.vectorPixels(size); n > 0 {
+			mixGreys(&run[0], n, factor)
+			run = run[3*n:]
 		}
+		saturatePixels(run, t)
 	}
 }
 
-func desaturateInPlace(_ *Effect, _ *Workspace, m *pixel.Image) {
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
+func saturatePixels(run []byte, t *[512]float32) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		l := greyOf(p)
+		base, at := float32(l), 255-l
+		p[0] = clampByte(int32(base + t[(at+int32(p[0]))&511]))
+		p[1] = clampByte(int32(base + t[(at+int32(p[1]))&511]))
+		p[2] = clampByte(int32(base + t[(at+int32(p[2]))&511]))
+	}
+}
+
+func desaturateInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n := w.vectorPixels(size); n > 0 {
+			setGreys(&run[0], n)
+			run = run[3*n:]
+		}
+		for i := 0; i < len(run); i += 3 {
+			p := run[i : i+3 : i+3]
 			l := byte(greyOf(p))
 			p[0], p[1], p[2] = l, l, l
 		}
@@ -107,7 +122,7 @@ func stretchInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
 	for c := range h {
 		stretchTable(&w.tables[c], &h[c])
 	}
-	lookUpEach(m, &w.tables)
+	lookUpEach(w, m)
 }
 
 func equalizeInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
@@ -115,7 +130,7 @@ func equalizeInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
 	for c := range h {
 		flattenTable(&w.tables[c], &h[c])
 	}
-	lookUpEach(m, &w.tables)
+	lookUpEach(w, m)
 }
 
 // mixTable is a + factor·(v−a) for every value v.
@@ -176,46 +191,81 @@ func flattenTable(t *[256]byte, h *[256]uint32) {
 	}
 }
 
-// countHistograms counts the values of each channel.
+// countHistograms counts the values of each channel, those of every other pixel apart: the same value twice in a row
+// would wait for itself.
 func countHistograms(m *pixel.Image) (h [3][256]uint32) {
+	var other [3][256]uint32
 	for y := range m.H {
 		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
-			h[0][p[0]]++
-			h[1][p[1]]++
-			h[2][p[2]]++
+		for ; len(row) >= 6; row = row[6:] {
+			h[0][row[0]]++
+			h[1][row[1]]++
+			h[2][row[2]]++
+			other[0][row[3]]++
+			other[1][row[4]]++
+			other[2][row[5]]++
+		}
+		for c, v := range row {
+			h[c][v]++
+		}
+	}
+	for c := range h {
+		for v, n := range other[c] {
+			h[c][v] += n
 		}
 	}
 	return h
 }
 
 // lookUp changes every value.
-func lookUp(m *pixel.Image, t *[256]byte) {
-	for y := range m.H {
-		row := m.Row(y)
-		for i, v := range row {
-			row[i] = t[v]
+func lookUp(w *Workspace, m *pixel.Image, t *[256]byte) {
+	runs, size := runsOf(m)
+	vector := w.vectorGroups(size)
+	if vector > 0 {
+		fillParts(&w.parts[0], t)
+	}
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if vector > 0 {
+			lookUpBytes(&run[0], &w.parts[0], vectorGroup*vector)
+			run = run[vectorGroup*vector:]
+		}
+		for i, v := range run {
+			run[i] = t[v]
 		}
 	}
 }
 
-// lookUpEach changes every value by its channel's table.
-func lookUpEach(m *pixel.Image, t *[3][256]byte) {
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
+// lookUpEach changes every value by its channel's table, which the workspace has.
+func lookUpEach(w *Workspace, m *pixel.Image) {
+	t := &w.tables
+	runs, size := runsOf(m)
+	vector := w.vectorGroups(size / 3)
+	for c := 0; c < 3 && vector > 0; c++ {
+		fillParts(&w.parts[c], &t[c])
+	}
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if vector > 0 {
+			lookUpPixels(&run[0], &w.parts, vectorGroup*vector)
+			run = run[3*vectorGroup*vector:]
+		}
+		for i := 0; i < len(run); i += 3 {
+			p := run[i : i+3 : i+3]
 			p[0], p[1], p[2] = t[0][p[0]], t[1][p[1]], t[2][p[2]]
 		}
 	}
 }
 
 // meanGrey is the mean of all pixels' grey, rounded half up.
-func meanGrey(m *pixel.Image) int {
+func meanGrey(w *Workspace, m *pixel.Image) int {
 	sum := uint64(0)
 	for y := range m.H {
 		row := m.Row(y)
+		if n := w.vectorPixels(len(row)); n > 0 {
+			sum += sumGreys(&row[0], n)
+			row = row[3*n:]
+		}
 		part := uint64(0)
 		for i := 0; i < len(row); i += 3 {
 			part += uint64(greyOf(row[i : i+3 : i+3]))

@@ -47,11 +47,16 @@ func AutocontrastTensor() Effect { return Effect{InPlace: stretchTensor} }
 func SolarizeTensor(threshold float64) Effect { return Solarize(float64(float32(threshold))) }
 
 // desaturateTensor makes all channels the grey.
-func desaturateTensor(_ *Effect, _ *Workspace, m *pixel.Image) {
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
+func desaturateTensor(_ *Effect, w *Workspace, m *pixel.Image) {
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n := w.fusedPixels(size); n > 0 {
+			setTensorGreys(&run[0], n)
+			run = run[3*n:]
+		}
+		for i := 0; i < len(run); i += 3 {
+			p := run[i : i+3 : i+3]
 			l := byte(greyOfTensor(p))
 			p[0], p[1], p[2] = l, l, l
 		}
@@ -70,7 +75,7 @@ func blendTable(w *Workspace, m *pixel.Image, other float32, factor float64) {
 	for v := range t {
 		t[v] = clampFloat(order.Fused(other, rest, float32(float32(v)*f)))
 	}
-	lookUp(m, t)
+	lookUp(w, m, t)
 }
 
 // clampFloat is a value's integer part, between 0 and 255.
@@ -85,19 +90,28 @@ func greyOfTensor(p []byte) int32 {
 
 func saturateTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	w.floats = pixel.Grow(w.floats, 256)
-	own, f, rest := (*[256]float32)(w.floats), float32(e.Numbers[0]), float64(float32(1-e.Numbers[0]))
+	own, f, rest := (*[256]float32)(w.floats), float32(e.Numbers[0]), float32(1-e.Numbers[0])
 	for v := range own {
 		own[v] = float32(float32(v) * f)
 	}
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
-			other := float64(float64(greyOfTensor(p)) * rest)
-			p[0] = clampFloat(float32(float64(own[p[0]]) + other))
-			p[1] = clampFloat(float32(float64(own[p[1]]) + other))
-			p[2] = clampFloat(float32(float64(own[p[2]]) + other))
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n := w.fusedPixels(size); n > 0 {
+			mixTensorGreys(&run[0], n, f, rest)
+			run = run[3*n:]
 		}
+		mixPixels(run, own, float64(rest))
+	}
+}
+
+func mixPixels(run []byte, own *[256]float32, rest float64) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		other := float64(float64(greyOfTensor(p)) * rest)
+		p[0] = clampFloat(float32(float64(own[p[0]]) + other))
+		p[1] = clampFloat(float32(float64(own[p[1]]) + other))
+		p[2] = clampFloat(float32(float64(own[p[2]]) + other))
 	}
 }
 
@@ -143,26 +157,37 @@ func stretchTensor(_ *Effect, w *Workspace, m *pixel.Image) {
 			w.tables[c][v] = clampFloat(float32(v-low) / scale)
 		}
 	}
-	lookUpEach(m, &w.tables)
+	lookUpEach(w, m)
 }
 
 // meanOfTensor is the mean grey, summed up as one thread of torch does.
 func meanOfTensor(w *Workspace, m *pixel.Image) float32 {
-	w.bytes = pixel.Grow(w.bytes, m.W*m.H)
-	grey, sum, k := w.bytes, 0, 0
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			g := greyOfTensor(row[i : i+3 : i+3])
-			grey[k] = byte(g)
-			sum += int(g)
-			k++
-		}
+	grey, sum := findGreysOfTensor(w, m), 0
+	for _, g := range grey {
+		sum += int(g)
 	}
 	if sum < 1<<24 { // exact in any order
-		return float32(sum) / float32(k)
+		return float32(sum) / float32(len(grey))
 	}
-	return torchSum(grey) / float32(k)
+	return torchSum(grey) / float32(len(grey))
+}
+
+// findGreysOfTensor returns the greys of all pixels, which are the workspace's.
+func findGreysOfTensor(w *Workspace, m *pixel.Image) []byte {
+	w.bytes = pixel.Grow(w.bytes, m.W*m.H)
+	grey := w.bytes
+	for y := range m.H {
+		row := m.Row(y)
+		if n := w.fusedPixels(len(row)); n > 0 {
+			findTensorGreys(&grey[0], &row[0], n)
+			row, grey = row[3*n:], grey[n:]
+		}
+		for i := 0; i < len(row); i += 3 {
+			grey[i/3] = byte(greyOfTensor(row[i : i+3 : i+3]))
+		}
+		grey = grey[len(row)/3:]
+	}
+	return w.bytes
 }
 
 // torchSum adds up values in float32, in torch's order: 32 lanes, each a cascade of four sums, of which each takes the

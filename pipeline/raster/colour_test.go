@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/internal/plain"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
@@ -272,9 +273,8 @@ func inPlace(t *testing.T, e Effect, w *Workspace, p plain.Picture, pad int) pla
 	return q
 }
 
-// BenchmarkColours changes a 224×224 picture.
+// BenchmarkColours changes a 224×224 picture, at each level of kernels.
 func BenchmarkColours(b *testing.B) {
-	w := &Workspace{}
 	for _, c := range []struct {
 		name   string
 		effect Effect
@@ -282,15 +282,20 @@ func BenchmarkColours(b *testing.B) {
 		{"brightness", AdjustBrightness(1.3)}, {"contrast", AdjustContrast(1.3)}, {"saturation", AdjustSaturation(1.3)}, {"hue", AdjustHue(0.1)},
 		{"sharpness", AdjustSharpness(1.3)}, {"grayscale", Grayscale()}, {"autocontrast", Autocontrast()}, {"equalize", Equalize()},
 		{"posterize", Posterize(4)},
+		{"contrast-tensor", AdjustContrastTensor(1.3)}, {"saturation-tensor", AdjustSaturationTensor(1.3)}, {"hue-tensor", AdjustHueTensor(0.1)},
+		{"grayscale-tensor", GrayscaleTensor()},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			from, m := smooth(224, 224), smooth(224, 224)
-			b.ReportAllocs()
-			for b.Loop() {
-				copy(m.Pix, from.Pix)
-				c.effect.InPlace(&c.effect, w, m)
-			}
-		})
+		for _, level := range kernel.Levels() {
+			w := &Workspace{Level: level}
+			b.Run(c.name+"/level="+level, func(b *testing.B) {
+				from, m := smooth(224, 224), smooth(224, 224)
+				b.ReportAllocs()
+				for b.Loop() {
+					copy(m.Pix, from.Pix)
+					c.effect.InPlace(&c.effect, w, m)
+				}
+			})
+		}
 	}
 }
 

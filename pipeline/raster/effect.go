@@ -55,6 +55,7 @@ type Workspace struct {
 	Pictures [2]pixel.Image
 
 	tables [3][256]byte
+	parts  [3][256]byte // of the tables, for kernels
 	floats []float32
 	bytes  []byte
 	spots  []sourcePoint64

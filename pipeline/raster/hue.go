@@ -20,28 +20,38 @@ type hueTable struct {
 	hues    [256]turnedHue
 	inverse [256]uint64 // ⌊2³² ÷ i⌋ + 1: products with it, shifted by 32, are quotients of any number below 2¹⁸
 	ties    [256]uint8
+	words   [512]uint32 // hues, then those that are whole, as the kernel takes them
 }
 
-func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {
+func turnHue(e *Effect, w *Workspace, m *pixel.Image) {
 	var c hueTable
 	c.fillTables(byte(int(e.Numbers[0] * 255)))
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
-			r, g, b := int32(p[0]), int32(p[1]), int32(p[2])
-			high := max(r, g, b)
-			span := high - min(r, g, b)
-			if span == 0 {
-				continue
-			}
-			t := &c.hues[c.hueOf(hueAround(r, g, b, high, span), span)]
-			s, v := c.saturationOf(span, high), uint32(high)
-			low := v*(255-s) + 128
-			p[t.top] = byte(v)
-			p[t.mid] = byte((2*v*(65025-s*t.share) + 65025) / 130050)
-			p[t.bottom] = byte((low + low>>8) >> 8)
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n := w.vectorPixels(size); n > 0 {
+			turnHues(&run[0], n, &c.words)
+			run = run[3*n:]
 		}
+		c.turnPixels(run)
+	}
+}
+
+func (c *hueTable) turnPixels(run []byte) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		r, g, b := int32(p[0]), int32(p[1]), int32(p[2])
+		high := max(r, g, b)
+		span := high - min(r, g, b)
+		if span == 0 {
+			continue
+		}
+		t := &c.hues[c.hueOf(hueAround(r, g, b, high, span), span)]
+		s, v := c.saturationOf(span, high), uint32(high)
+		low := v*(255-s) + 128
+		p[t.top] = byte(v)
+		p[t.mid] = byte((2*v*(65025-s*t.share) + 65025) / 130050)
+		p[t.bottom] = byte((low + low>>8) >> 8)
 	}
 }
 
@@ -86,6 +96,10 @@ func (c *hueTable) fillTables(by byte) {
 		c.hues[h] = turnedHue{share, o[0], o[1], o[2]}
 		c.inverse[h] = 1<<32/uint64(max(h, 1)) + 1
 		c.ties[h] = uint8(h) - hueByFloats(2*int32(h))
+		c.words[h] = share<<24 | 1<<(8*o[1]) | 2<<(8*o[2])
+	}
+	for h := range 256 {
+		c.words[256+h] = c.words[byte(h)-c.ties[h]]
 	}
 }
 

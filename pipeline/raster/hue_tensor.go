@@ -14,21 +14,30 @@ func turnHueTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	for v := range unit {
 		unit[v] = float32(v) * float32(1.0/255)
 	}
-	for y := range m.H {
-		row := m.Row(y)
-		for i := 0; i < len(row); i += 3 {
-			p := row[i : i+3 : i+3]
-			high, low := max(p[0], p[1], p[2]), min(p[0], p[1], p[2])
-			v := unit[high]
-			if high == low {
-				g := as8Bits(v) // what saturation 0 leaves, at any hue
-				p[0], p[1], p[2] = g, g, g
-				continue
-			}
-			span := v - unit[low]
-			h := hueOf(unit, p, high, span)
-			p[0], p[1], p[2] = colourOf(turnedBy(h, by), span/v, v)
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n := w.fusedPixels(size); n > 0 {
+			turnTensorHues(&run[0], n, by)
+			run = run[3*n:]
 		}
+		turnUnits(run, unit, by)
+	}
+}
+
+func turnUnits(run []byte, unit *[256]float32, by float32) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		high, low := max(p[0], p[1], p[2]), min(p[0], p[1], p[2])
+		v := unit[high]
+		if high == low {
+			g := as8Bits(v) // what saturation 0 leaves, at any hue
+			p[0], p[1], p[2] = g, g, g
+			continue
+		}
+		span := v - unit[low]
+		h := hueOf(unit, p, high, span)
+		p[0], p[1], p[2] = colourOf(turnedBy(h, by), span/v, v)
 	}
 }
 

@@ -173,3 +173,2343 @@ tap:
 	VMOVSS      X6, 24(AX)
 	VMOVSS      X7, 28(AX)
 	RET
+
+DATA colourRed<>+0(SB)/1, $0x00
+DATA colourRed<>+1(SB)/1, $0x80
+DATA colourRed<>+2(SB)/1, $0x80
+DATA colourRed<>+3(SB)/1, $0x80
+DATA colourRed<>+4(SB)/1, $0x03
+DATA colourRed<>+5(SB)/1, $0x80
+DATA colourRed<>+6(SB)/1, $0x80
+DATA colourRed<>+7(SB)/1, $0x80
+DATA colourRed<>+8(SB)/1, $0x06
+DATA colourRed<>+9(SB)/1, $0x80
+DATA colourRed<>+10(SB)/1, $0x80
+DATA colourRed<>+11(SB)/1, $0x80
+DATA colourRed<>+12(SB)/1, $0x09
+DATA colourRed<>+13(SB)/1, $0x80
+DATA colourRed<>+14(SB)/1, $0x80
+DATA colourRed<>+15(SB)/1, $0x80
+DATA colourRed<>+16(SB)/1, $0x00
+DATA colourRed<>+17(SB)/1, $0x80
+DATA colourRed<>+18(SB)/1, $0x80
+DATA colourRed<>+19(SB)/1, $0x80
+DATA colourRed<>+20(SB)/1, $0x03
+DATA colourRed<>+21(SB)/1, $0x80
+DATA colourRed<>+22(SB)/1, $0x80
+DATA colourRed<>+23(SB)/1, $0x80
+DATA colourRed<>+24(SB)/1, $0x06
+DATA colourRed<>+25(SB)/1, $0x80
+DATA colourRed<>+26(SB)/1, $0x80
+DATA colourRed<>+27(SB)/1, $0x80
+DATA colourRed<>+28(SB)/1, $0x09
+DATA colourRed<>+29(SB)/1, $0x80
+DATA colourRed<>+30(SB)/1, $0x80
+DATA colourRed<>+31(SB)/1, $0x80
+GLOBL colourRed<>(SB), RODATA|NOPTR, $32
+
+DATA colourGreen<>+0(SB)/1, $0x01
+DATA colourGreen<>+1(SB)/1, $0x80
+DATA colourGreen<>+2(SB)/1, $0x80
+DATA colourGreen<>+3(SB)/1, $0x80
+DATA colourGreen<>+4(SB)/1, $0x04
+DATA colourGreen<>+5(SB)/1, $0x80
+DATA colourGreen<>+6(SB)/1, $0x80
+DATA colourGreen<>+7(SB)/1, $0x80
+DATA colourGreen<>+8(SB)/1, $0x07
+DATA colourGreen<>+9(SB)/1, $0x80
+DATA colourGreen<>+10(SB)/1, $0x80
+DATA colourGreen<>+11(SB)/1, $0x80
+DATA colourGreen<>+12(SB)/1, $0x0a
+DATA colourGreen<>+13(SB)/1, $0x80
+DATA colourGreen<>+14(SB)/1, $0x80
+DATA colourGreen<>+15(SB)/1, $0x80
+DATA colourGreen<>+16(SB)/1, $0x01
+DATA colourGreen<>+17(SB)/1, $0x80
+DATA colourGreen<>+18(SB)/1, $0x80
+DATA colourGreen<>+19(SB)/1, $0x80
+DATA colourGreen<>+20(SB)/1, $0x04
+DATA colourGreen<>+21(SB)/1, $0x80
+DATA colourGreen<>+22(SB)/1, $0x80
+DATA colourGreen<>+23(SB)/1, $0x80
+DATA colourGreen<>+24(SB)/1, $0x07
+DATA colourGreen<>+25(SB)/1, $0x80
+DATA colourGreen<>+26(SB)/1, $0x80
+DATA colourGreen<>+27(SB)/1, $0x80
+DATA colourGreen<>+28(SB)/1, $0x0a
+DATA colourGreen<>+29(SB)/1, $0x80
+DATA colourGreen<>+30(SB)/1, $0x80
+DATA colourGreen<>+31(SB)/1, $0x80
+GLOBL colourGreen<>(SB), RODATA|NOPTR, $32
+
+DATA colourBlue<>+0(SB)/1, $0x02
+DATA colourBlue<>+1(SB)/1, $0x80
+DATA colourBlue<>+2(SB)/1, $0x80
+DATA colourBlue<>+3(SB)/1, $0x80
+DATA colourBlue<>+4(SB)/1, $0x05
+DATA colourBlue<>+5(SB)/1, $0x80
+DATA colourBlue<>+6(SB)/1, $0x80
+DATA colourBlue<>+7(SB)/1, $0x80
+DATA colourBlue<>+8(SB)/1, $0x08
+DATA colourBlue<>+9(SB)/1, $0x80
+DATA colourBlue<>+10(SB)/1, $0x80
+DATA colourBlue<>+11(SB)/1, $0x80
+DATA colourBlue<>+12(SB)/1, $0x0b
+DATA colourBlue<>+13(SB)/1, $0x80
+DATA colourBlue<>+14(SB)/1, $0x80
+DATA colourBlue<>+15(SB)/1, $0x80
+DATA colourBlue<>+16(SB)/1, $0x02
+DATA colourBlue<>+17(SB)/1, $0x80
+DATA colourBlue<>+18(SB)/1, $0x80
+DATA colourBlue<>+19(SB)/1, $0x80
+DATA colourBlue<>+20(SB)/1, $0x05
+DATA colourBlue<>+21(SB)/1, $0x80
+DATA colourBlue<>+22(SB)/1, $0x80
+DATA colourBlue<>+23(SB)/1, $0x80
+DATA colourBlue<>+24(SB)/1, $0x08
+DATA colourBlue<>+25(SB)/1, $0x80
+DATA colourBlue<>+26(SB)/1, $0x80
+DATA colourBlue<>+27(SB)/1, $0x80
+DATA colourBlue<>+28(SB)/1, $0x0b
+DATA colourBlue<>+29(SB)/1, $0x80
+DATA colourBlue<>+30(SB)/1, $0x80
+DATA colourBlue<>+31(SB)/1, $0x80
+GLOBL colourBlue<>(SB), RODATA|NOPTR, $32
+
+DATA colourPixel<>+0(SB)/1, $0x00
+DATA colourPixel<>+1(SB)/1, $0x01
+DATA colourPixel<>+2(SB)/1, $0x02
+DATA colourPixel<>+3(SB)/1, $0x80
+DATA colourPixel<>+4(SB)/1, $0x03
+DATA colourPixel<>+5(SB)/1, $0x04
+DATA colourPixel<>+6(SB)/1, $0x05
+DATA colourPixel<>+7(SB)/1, $0x80
+DATA colourPixel<>+8(SB)/1, $0x06
+DATA colourPixel<>+9(SB)/1, $0x07
+DATA colourPixel<>+10(SB)/1, $0x08
+DATA colourPixel<>+11(SB)/1, $0x80
+DATA colourPixel<>+12(SB)/1, $0x09
+DATA colourPixel<>+13(SB)/1, $0x0a
+DATA colourPixel<>+14(SB)/1, $0x0b
+DATA colourPixel<>+15(SB)/1, $0x80
+DATA colourPixel<>+16(SB)/1, $0x00
+DATA colourPixel<>+17(SB)/1, $0x01
+DATA colourPixel<>+18(SB)/1, $0x02
+DATA colourPixel<>+19(SB)/1, $0x80
+DATA colourPixel<>+20(SB)/1, $0x03
+DATA colourPixel<>+21(SB)/1, $0x04
+DATA colourPixel<>+22(SB)/1, $0x05
+DATA colourPixel<>+23(SB)/1, $0x80
+DATA colourPixel<>+24(SB)/1, $0x06
+DATA colourPixel<>+25(SB)/1, $0x07
+DATA colourPixel<>+26(SB)/1, $0x08
+DATA colourPixel<>+27(SB)/1, $0x80
+DATA colourPixel<>+28(SB)/1, $0x09
+DATA colourPixel<>+29(SB)/1, $0x0a
+DATA colourPixel<>+30(SB)/1, $0x0b
+DATA colourPixel<>+31(SB)/1, $0x80
+GLOBL colourPixel<>(SB), RODATA|NOPTR, $32
+
+DATA colourRedGreen<>+0(SB)/1, $0x00
+DATA colourRedGreen<>+1(SB)/1, $0x80
+DATA colourRedGreen<>+2(SB)/1, $0x01
+DATA colourRedGreen<>+3(SB)/1, $0x80
+DATA colourRedGreen<>+4(SB)/1, $0x03
+DATA colourRedGreen<>+5(SB)/1, $0x80
+DATA colourRedGreen<>+6(SB)/1, $0x04
+DATA colourRedGreen<>+7(SB)/1, $0x80
+DATA colourRedGreen<>+8(SB)/1, $0x06
+DATA colourRedGreen<>+9(SB)/1, $0x80
+DATA colourRedGreen<>+10(SB)/1, $0x07
+DATA colourRedGreen<>+11(SB)/1, $0x80
+DATA colourRedGreen<>+12(SB)/1, $0x09
+DATA colourRedGreen<>+13(SB)/1, $0x80
+DATA colourRedGreen<>+14(SB)/1, $0x0a
+DATA colourRedGreen<>+15(SB)/1, $0x80
+DATA colourRedGreen<>+16(SB)/1, $0x00
+DATA colourRedGreen<>+17(SB)/1, $0x80
+DATA colourRedGreen<>+18(SB)/1, $0x01
+DATA colourRedGreen<>+19(SB)/1, $0x80
+DATA colourRedGreen<>+20(SB)/1, $0x03
+DATA colourRedGreen<>+21(SB)/1, $0x80
+DATA colourRedGreen<>+22(SB)/1, $0x04
+DATA colourRedGreen<>+23(SB)/1, $0x80
+DATA colourRedGreen<>+24(SB)/1, $0x06
+DATA colourRedGreen<>+25(SB)/1, $0x80
+DATA colourRedGreen<>+26(SB)/1, $0x07
+DATA colourRedGreen<>+27(SB)/1, $0x80
+DATA colourRedGreen<>+28(SB)/1, $0x09
+DATA colourRedGreen<>+29(SB)/1, $0x80
+DATA colourRedGreen<>+30(SB)/1, $0x0a
+DATA colourRedGreen<>+31(SB)/1, $0x80
+GLOBL colourRedGreen<>(SB), RODATA|NOPTR, $32
+
+DATA colourGreenBlue<>+0(SB)/1, $0x01
+DATA colourGreenBlue<>+1(SB)/1, $0x80
+DATA colourGreenBlue<>+2(SB)/1, $0x02
+DATA colourGreenBlue<>+3(SB)/1, $0x80
+DATA colourGreenBlue<>+4(SB)/1, $0x04
+DATA colourGreenBlue<>+5(SB)/1, $0x80
+DATA colourGreenBlue<>+6(SB)/1, $0x05
+DATA colourGreenBlue<>+7(SB)/1, $0x80
+DATA colourGreenBlue<>+8(SB)/1, $0x07
+DATA colourGreenBlue<>+9(SB)/1, $0x80
+DATA colourGreenBlue<>+10(SB)/1, $0x08
+DATA colourGreenBlue<>+11(SB)/1, $0x80
+DATA colourGreenBlue<>+12(SB)/1, $0x0a
+DATA colourGreenBlue<>+13(SB)/1, $0x80
+DATA colourGreenBlue<>+14(SB)/1, $0x0b
+DATA colourGreenBlue<>+15(SB)/1, $0x80
+DATA colourGreenBlue<>+16(SB)/1, $0x01
+DATA colourGreenBlue<>+17(SB)/1, $0x80
+DATA colourGreenBlue<>+18(SB)/1, $0x02
+DATA colourGreenBlue<>+19(SB)/1, $0x80
+DATA colourGreenBlue<>+20(SB)/1, $0x04
+DATA colourGreenBlue<>+21(SB)/1, $0x80
+DATA colourGreenBlue<>+22(SB)/1, $0x05
+DATA colourGreenBlue<>+23(SB)/1, $0x80
+DATA colourGreenBlue<>+24(SB)/1, $0x07
+DATA colourGreenBlue<>+25(SB)/1, $0x80
+DATA colourGreenBlue<>+26(SB)/1, $0x08
+DATA colourGreenBlue<>+27(SB)/1, $0x80
+DATA colourGreenBlue<>+28(SB)/1, $0x0a
+DATA colourGreenBlue<>+29(SB)/1, $0x80
+DATA colourGreenBlue<>+30(SB)/1, $0x0b
+DATA colourGreenBlue<>+31(SB)/1, $0x80
+GLOBL colourGreenBlue<>(SB), RODATA|NOPTR, $32
+
+DATA colourOrder<>+0(SB)/4, $0x00000000
+DATA colourOrder<>+4(SB)/4, $0x00000001
+DATA colourOrder<>+8(SB)/4, $0x00000002
+DATA colourOrder<>+12(SB)/4, $0x00000004
+DATA colourOrder<>+16(SB)/4, $0x00000005
+DATA colourOrder<>+20(SB)/4, $0x00000006
+DATA colourOrder<>+24(SB)/4, $0x00000007
+DATA colourOrder<>+28(SB)/4, $0x00000007
+GLOBL colourOrder<>(SB), RODATA|NOPTR, $32
+
+DATA colourJoin<>+0(SB)/1, $0x00
+DATA colourJoin<>+1(SB)/1, $0x01
+DATA colourJoin<>+2(SB)/1, $0x02
+DATA colourJoin<>+3(SB)/1, $0x04
+DATA colourJoin<>+4(SB)/1, $0x05
+DATA colourJoin<>+5(SB)/1, $0x06
+DATA colourJoin<>+6(SB)/1, $0x08
+DATA colourJoin<>+7(SB)/1, $0x09
+DATA colourJoin<>+8(SB)/1, $0x0a
+DATA colourJoin<>+9(SB)/1, $0x0c
+DATA colourJoin<>+10(SB)/1, $0x0d
+DATA colourJoin<>+11(SB)/1, $0x0e
+DATA colourJoin<>+12(SB)/1, $0x80
+DATA colourJoin<>+13(SB)/1, $0x80
+DATA colourJoin<>+14(SB)/1, $0x80
+DATA colourJoin<>+15(SB)/1, $0x80
+DATA colourJoin<>+16(SB)/1, $0x00
+DATA colourJoin<>+17(SB)/1, $0x01
+DATA colourJoin<>+18(SB)/1, $0x02
+DATA colourJoin<>+19(SB)/1, $0x04
+DATA colourJoin<>+20(SB)/1, $0x05
+DATA colourJoin<>+21(SB)/1, $0x06
+DATA colourJoin<>+22(SB)/1, $0x08
+DATA colourJoin<>+23(SB)/1, $0x09
+DATA colourJoin<>+24(SB)/1, $0x0a
+DATA colourJoin<>+25(SB)/1, $0x0c
+DATA colourJoin<>+26(SB)/1, $0x0d
+DATA colourJoin<>+27(SB)/1, $0x0e
+DATA colourJoin<>+28(SB)/1, $0x80
+DATA colourJoin<>+29(SB)/1, $0x80
+DATA colourJoin<>+30(SB)/1, $0x80
+DATA colourJoin<>+31(SB)/1, $0x80
+GLOBL colourJoin<>(SB), RODATA|NOPTR, $32
+
+DATA colourGrey<>+0(SB)/1, $0x00
+DATA colourGrey<>+1(SB)/1, $0x00
+DATA colourGrey<>+2(SB)/1, $0x00
+DATA colourGrey<>+3(SB)/1, $0x04
+DATA colourGrey<>+4(SB)/1, $0x04
+DATA colourGrey<>+5(SB)/1, $0x04
+DATA colourGrey<>+6(SB)/1, $0x08
+DATA colourGrey<>+7(SB)/1, $0x08
+DATA colourGrey<>+8(SB)/1, $0x08
+DATA colourGrey<>+9(SB)/1, $0x0c
+DATA colourGrey<>+10(SB)/1, $0x0c
+DATA colourGrey<>+11(SB)/1, $0x0c
+DATA colourGrey<>+12(SB)/1, $0x80
+DATA colourGrey<>+13(SB)/1, $0x80
+DATA colourGrey<>+14(SB)/1, $0x80
+DATA colourGrey<>+15(SB)/1, $0x80
+DATA colourGrey<>+16(SB)/1, $0x00
+DATA colourGrey<>+17(SB)/1, $0x00
+DATA colourGrey<>+18(SB)/1, $0x00
+DATA colourGrey<>+19(SB)/1, $0x04
+DATA colourGrey<>+20(SB)/1, $0x04
+DATA colourGrey<>+21(SB)/1, $0x04
+DATA colourGrey<>+22(SB)/1, $0x08
+DATA colourGrey<>+23(SB)/1, $0x08
+DATA colourGrey<>+24(SB)/1, $0x08
+DATA colourGrey<>+25(SB)/1, $0x0c
+DATA colourGrey<>+26(SB)/1, $0x0c
+DATA colourGrey<>+27(SB)/1, $0x0c
+DATA colourGrey<>+28(SB)/1, $0x80
+DATA colourGrey<>+29(SB)/1, $0x80
+DATA colourGrey<>+30(SB)/1, $0x80
+DATA colourGrey<>+31(SB)/1, $0x80
+GLOBL colourGrey<>(SB), RODATA|NOPTR, $32
+
+DATA lumaRedGreen<>+0(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+4(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+8(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+12(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+16(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+20(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+24(SB)/4, $0x4b234c8b
+DATA lumaRedGreen<>+28(SB)/4, $0x4b234c8b
+GLOBL lumaRedGreen<>(SB), RODATA|NOPTR, $32
+
+DATA lumaGreenBlue<>+0(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+4(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+8(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+12(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+16(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+20(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+24(SB)/4, $0x1d2f4b23
+DATA lumaGreenBlue<>+28(SB)/4, $0x1d2f4b23
+GLOBL lumaGreenBlue<>(SB), RODATA|NOPTR, $32
+
+DATA lumaHalf<>+0(SB)/4, $0x00008000
+DATA lumaHalf<>+4(SB)/4, $0x00008000
+DATA lumaHalf<>+8(SB)/4, $0x00008000
+DATA lumaHalf<>+12(SB)/4, $0x00008000
+DATA lumaHalf<>+16(SB)/4, $0x00008000
+DATA lumaHalf<>+20(SB)/4, $0x00008000
+DATA lumaHalf<>+24(SB)/4, $0x00008000
+DATA lumaHalf<>+28(SB)/4, $0x00008000
+GLOBL lumaHalf<>(SB), RODATA|NOPTR, $32
+
+DATA mixMost<>+0(SB)/4, $0x44000000
+DATA mixMost<>+4(SB)/4, $0x44000000
+DATA mixMost<>+8(SB)/4, $0x44000000
+DATA mixMost<>+12(SB)/4, $0x44000000
+DATA mixMost<>+16(SB)/4, $0x44000000
+DATA mixMost<>+20(SB)/4, $0x44000000
+DATA mixMost<>+24(SB)/4, $0x44000000
+DATA mixMost<>+28(SB)/4, $0x44000000
+GLOBL mixMost<>(SB), RODATA|NOPTR, $32
+
+DATA mixLeast<>+0(SB)/4, $0xc4000000
+DATA mixLeast<>+4(SB)/4, $0xc4000000
+DATA mixLeast<>+8(SB)/4, $0xc4000000
+DATA mixLeast<>+12(SB)/4, $0xc4000000
+DATA mixLeast<>+16(SB)/4, $0xc4000000
+DATA mixLeast<>+20(SB)/4, $0xc4000000
+DATA mixLeast<>+24(SB)/4, $0xc4000000
+DATA mixLeast<>+28(SB)/4, $0xc4000000
+GLOBL mixLeast<>(SB), RODATA|NOPTR, $32
+
+DATA mixByte<>+0(SB)/4, $0x437f0000
+DATA mixByte<>+4(SB)/4, $0x437f0000
+DATA mixByte<>+8(SB)/4, $0x437f0000
+DATA mixByte<>+12(SB)/4, $0x437f0000
+DATA mixByte<>+16(SB)/4, $0x437f0000
+DATA mixByte<>+20(SB)/4, $0x437f0000
+DATA mixByte<>+24(SB)/4, $0x437f0000
+DATA mixByte<>+28(SB)/4, $0x437f0000
+GLOBL mixByte<>(SB), RODATA|NOPTR, $32
+
+// func sumGreys(p *byte, n int) uint64
+// Requires: AVX, AVX2
+TEXT ·sumGreys(SB), NOSPLIT, $0-24
+	MOVQ  p+0(FP), AX
+	MOVQ  n+8(FP), CX
+	VPXOR Y0, Y0, Y0
+
+group:
+	VMOVDQU      (AX), X1
+	VINSERTI128  $0x01, 12(AX), Y1, Y1
+	VPSHUFB      colourRedGreen<>+0(SB), Y1, Y2
+	VPMADDWD     lumaRedGreen<>+0(SB), Y2, Y2
+	VPSHUFB      colourGreenBlue<>+0(SB), Y1, Y3
+	VPMADDWD     lumaGreenBlue<>+0(SB), Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPADDD       lumaHalf<>+0(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VPXOR        Y1, Y1, Y1
+	VPUNPCKHDQ   Y1, Y0, Y2
+	VPUNPCKLDQ   Y1, Y0, Y0
+	VPADDQ       Y2, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDQ       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPADDQ       X2, X1, X1
+	VMOVQ        X1, AX
+	MOVQ         AX, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func setGreys(p *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·setGreys(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+
+group:
+	VMOVDQU      (AX), X0
+	VINSERTI128  $0x01, 12(AX), Y0, Y0
+	VPSHUFB      colourRedGreen<>+0(SB), Y0, Y1
+	VPMADDWD     lumaRedGreen<>+0(SB), Y1, Y1
+	VPSHUFB      colourGreenBlue<>+0(SB), Y0, Y2
+	VPMADDWD     lumaGreenBlue<>+0(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPADDD       lumaHalf<>+0(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y1
+	VPSHUFB      colourGrey<>+0(SB), Y1, Y1
+	VMOVDQU      colourOrder<>+0(SB), Y2
+	VPERMD       Y1, Y2, Y1
+	VMOVDQU      X1, (AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VMOVQ        X0, 16(AX)
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VZEROUPPER
+	RET
+
+// func mixGreys(p *byte, n int, factor float32)
+// Requires: AVX, AVX2
+TEXT ·mixGreys(SB), NOSPLIT, $0-20
+	MOVQ         p+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Y0
+
+group:
+	VMOVDQU      (AX), X1
+	VINSERTI128  $0x01, 12(AX), Y1, Y1
+	VPSHUFB      colourRedGreen<>+0(SB), Y1, Y2
+	VPMADDWD     lumaRedGreen<>+0(SB), Y2, Y2
+	VPSHUFB      colourGreenBlue<>+0(SB), Y1, Y3
+	VPMADDWD     lumaGreenBlue<>+0(SB), Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPADDD       lumaHalf<>+0(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VCVTDQ2PS    Y2, Y3
+	VPSHUFB      colourRed<>+0(SB), Y1, Y4
+	VPSUBD       Y2, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMINPS       mixMost<>+0(SB), Y4, Y4
+	VMAXPS       mixLeast<>+0(SB), Y4, Y4
+	VADDPS       Y3, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       mixByte<>+0(SB), Y4, Y4
+	VCVTTPS2DQ   Y4, Y4
+	VMOVDQA      Y4, Y4
+	VPSHUFB      colourGreen<>+0(SB), Y1, Y5
+	VPSUBD       Y2, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMINPS       mixMost<>+0(SB), Y5, Y5
+	VMAXPS       mixLeast<>+0(SB), Y5, Y5
+	VADDPS       Y3, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VMAXPS       Y6, Y5, Y5
+	VMINPS       mixByte<>+0(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
+	VPSLLD       $0x08, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      colourBlue<>+0(SB), Y1, Y5
+	VPSUBD       Y2, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMINPS       mixMost<>+0(SB), Y5, Y5
+	VMAXPS       mixLeast<>+0(SB), Y5, Y5
+	VADDPS       Y3, Y5, Y5
+	VPXOR        Y2, Y2, Y2
+	VMAXPS       Y2, Y5, Y5
+	VMINPS       mixByte<>+0(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
+	VPSLLD       $0x10, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSHUFB      colourJoin<>+0(SB), Y4, Y4
+	VMOVDQU      colourOrder<>+0(SB), Y2
+	VPERMD       Y4, Y2, Y4
+	VMOVDQU      X4, (AX)
+	VEXTRACTI128 $0x01, Y4, X1
+	VMOVQ        X1, 16(AX)
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VZEROUPPER
+	RET
+
+DATA sharpenSix<>+0(SB)/4, $0x00060006
+DATA sharpenSix<>+4(SB)/4, $0x00060006
+DATA sharpenSix<>+8(SB)/4, $0x00060006
+DATA sharpenSix<>+12(SB)/4, $0x00060006
+DATA sharpenSix<>+16(SB)/4, $0x00060006
+DATA sharpenSix<>+20(SB)/4, $0x00060006
+DATA sharpenSix<>+24(SB)/4, $0x00060006
+DATA sharpenSix<>+28(SB)/4, $0x00060006
+GLOBL sharpenSix<>(SB), RODATA|NOPTR, $32
+
+DATA sharpenThirteenth<>+0(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+4(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+8(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+12(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+16(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+20(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+24(SB)/4, $0x13b213b2
+DATA sharpenThirteenth<>+28(SB)/4, $0x13b213b2
+GLOBL sharpenThirteenth<>(SB), RODATA|NOPTR, $32
+
+// func sharpenBytes(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)
+// Requires: AVX, AVX2
+TEXT ·sharpenBytes(SB), NOSPLIT, $0-44
+	MOVQ         dst+0(FP), AX
+	MOVQ         above+8(FP), CX
+	MOVQ         here+16(FP), DX
+	MOVQ         below+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS factor+40(FP), Y0
+	XORQ         DI, DI
+
+group:
+	VPMOVZXBW    3(DX)(DI*1), Y3
+	VPSLLW       $0x02, Y3, Y1
+	VPADDW       Y3, Y1, Y1
+	VPMOVZXBW    (CX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    3(CX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    6(CX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    (DX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    6(DX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    (BX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    3(BX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPMOVZXBW    6(BX)(DI*1), Y2
+	VPADDW       Y2, Y1, Y1
+	VPADDW       sharpenSix<>+0(SB), Y1, Y1
+	VPMULHUW     sharpenThirteenth<>+0(SB), Y1, Y1
+	VPSUBW       Y1, Y3, Y3
+	VEXTRACTI128 $0x00, Y3, X2
+	VPMOVSXWD    X2, Y4
+	VEXTRACTI128 $0x00, Y1, X2
+	VPMOVZXWD    X2, Y2
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y4, Y4
+	VMINPS       mixMost<>+0(SB), Y4, Y4
+	VMAXPS       mixLeast<>+0(SB), Y4, Y4
+	VADDPS       Y2, Y4, Y4
+	VPXOR        Y2, Y2, Y2
+	VMAXPS       Y2, Y4, Y4
+	VMINPS       mixByte<>+0(SB), Y4, Y4
+	VCVTTPS2DQ   Y4, Y4
+	VEXTRACTI128 $0x01, Y3, X2
+	VPMOVSXWD    X2, Y3
+	VEXTRACTI128 $0x01, Y1, X2
+	VPMOVZXWD    X2, Y1
+	VCVTDQ2PS    Y3, Y3
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y3, Y3
+	VMINPS       mixMost<>+0(SB), Y3, Y3
+	VMAXPS       mixLeast<>+0(SB), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VPXOR        Y1, Y1, Y1
+	VMAXPS       Y1, Y3, Y3
+	VMINPS       mixByte<>+0(SB), Y3, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VPACKUSDW    Y3, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKUSWB    X1, X4, X1
+	VMOVDQU      X1, (AX)(DI*1)
+	ADDQ         $0x10, DI
+	CMPQ         DI, SI
+	JL           group
+	VZEROUPPER
+	RET
+
+DATA hueLanes<>+0(SB)/4, $0x80000000
+DATA hueLanes<>+4(SB)/4, $0x80040404
+DATA hueLanes<>+8(SB)/4, $0x80080808
+DATA hueLanes<>+12(SB)/4, $0x800c0c0c
+DATA hueLanes<>+16(SB)/4, $0x80000000
+DATA hueLanes<>+20(SB)/4, $0x80040404
+DATA hueLanes<>+24(SB)/4, $0x80080808
+DATA hueLanes<>+28(SB)/4, $0x800c0c0c
+GLOBL hueLanes<>(SB), RODATA|NOPTR, $32
+
+DATA hueOne<>+0(SB)/4, $0x00000001
+DATA hueOne<>+4(SB)/4, $0x00000001
+DATA hueOne<>+8(SB)/4, $0x00000001
+DATA hueOne<>+12(SB)/4, $0x00000001
+DATA hueOne<>+16(SB)/4, $0x00000001
+DATA hueOne<>+20(SB)/4, $0x00000001
+DATA hueOne<>+24(SB)/4, $0x00000001
+DATA hueOne<>+28(SB)/4, $0x00000001
+GLOBL hueOne<>(SB), RODATA|NOPTR, $32
+
+DATA hueTies<>+0(SB)/4, $0x00000100
+DATA hueTies<>+4(SB)/4, $0x00000100
+DATA hueTies<>+8(SB)/4, $0x00000100
+DATA hueTies<>+12(SB)/4, $0x00000100
+DATA hueTies<>+16(SB)/4, $0x00000100
+DATA hueTies<>+20(SB)/4, $0x00000100
+DATA hueTies<>+24(SB)/4, $0x00000100
+DATA hueTies<>+28(SB)/4, $0x00000100
+GLOBL hueTies<>(SB), RODATA|NOPTR, $32
+
+DATA hueWhich<>+0(SB)/4, $0x00ffffff
+DATA hueWhich<>+4(SB)/4, $0x00ffffff
+DATA hueWhich<>+8(SB)/4, $0x00ffffff
+DATA hueWhich<>+12(SB)/4, $0x00ffffff
+DATA hueWhich<>+16(SB)/4, $0x00ffffff
+DATA hueWhich<>+20(SB)/4, $0x00ffffff
+DATA hueWhich<>+24(SB)/4, $0x00ffffff
+DATA hueWhich<>+28(SB)/4, $0x00ffffff
+GLOBL hueWhich<>(SB), RODATA|NOPTR, $32
+
+DATA hueFull<>+0(SB)/4, $0x000000ff
+DATA hueFull<>+4(SB)/4, $0x000000ff
+DATA hueFull<>+8(SB)/4, $0x000000ff
+DATA hueFull<>+12(SB)/4, $0x000000ff
+DATA hueFull<>+16(SB)/4, $0x000000ff
+DATA hueFull<>+20(SB)/4, $0x000000ff
+DATA hueFull<>+24(SB)/4, $0x000000ff
+DATA hueFull<>+28(SB)/4, $0x000000ff
+GLOBL hueFull<>(SB), RODATA|NOPTR, $32
+
+DATA hueHalf<>+0(SB)/4, $0x00000080
+DATA hueHalf<>+4(SB)/4, $0x00000080
+DATA hueHalf<>+8(SB)/4, $0x00000080
+DATA hueHalf<>+12(SB)/4, $0x00000080
+DATA hueHalf<>+16(SB)/4, $0x00000080
+DATA hueHalf<>+20(SB)/4, $0x00000080
+DATA hueHalf<>+24(SB)/4, $0x00000080
+DATA hueHalf<>+28(SB)/4, $0x00000080
+GLOBL hueHalf<>(SB), RODATA|NOPTR, $32
+
+DATA hueCircle<>+0(SB)/4, $0x42aa0000
+DATA hueCircle<>+4(SB)/4, $0x42aa0000
+DATA hueCircle<>+8(SB)/4, $0x42aa0000
+DATA hueCircle<>+12(SB)/4, $0x42aa0000
+DATA hueCircle<>+16(SB)/4, $0x42aa0000
+DATA hueCircle<>+20(SB)/4, $0x42aa0000
+DATA hueCircle<>+24(SB)/4, $0x42aa0000
+DATA hueCircle<>+28(SB)/4, $0x42aa0000
+GLOBL hueCircle<>(SB), RODATA|NOPTR, $32
+
+DATA hueByte<>+0(SB)/4, $0x437f0000
+DATA hueByte<>+4(SB)/4, $0x437f0000
+DATA hueByte<>+8(SB)/4, $0x437f0000
+DATA hueByte<>+12(SB)/4, $0x437f0000
+DATA hueByte<>+16(SB)/4, $0x437f0000
+DATA hueByte<>+20(SB)/4, $0x437f0000
+DATA hueByte<>+24(SB)/4, $0x437f0000
+DATA hueByte<>+28(SB)/4, $0x437f0000
+GLOBL hueByte<>(SB), RODATA|NOPTR, $32
+
+DATA hueSquare<>+0(SB)/4, $0x477e0100
+DATA hueSquare<>+4(SB)/4, $0x477e0100
+DATA hueSquare<>+8(SB)/4, $0x477e0100
+DATA hueSquare<>+12(SB)/4, $0x477e0100
+DATA hueSquare<>+16(SB)/4, $0x477e0100
+DATA hueSquare<>+20(SB)/4, $0x477e0100
+DATA hueSquare<>+24(SB)/4, $0x477e0100
+DATA hueSquare<>+28(SB)/4, $0x477e0100
+GLOBL hueSquare<>(SB), RODATA|NOPTR, $32
+
+DATA hueHalfSquare<>+0(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+4(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+8(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+12(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+16(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+20(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+24(SB)/4, $0x46fe0000
+DATA hueHalfSquare<>+28(SB)/4, $0x46fe0000
+GLOBL hueHalfSquare<>(SB), RODATA|NOPTR, $32
+
+DATA tensorRed<>+0(SB)/4, $0x3e99096c
+DATA tensorRed<>+4(SB)/4, $0x3e99096c
+DATA tensorRed<>+8(SB)/4, $0x3e99096c
+DATA tensorRed<>+12(SB)/4, $0x3e99096c
+DATA tensorRed<>+16(SB)/4, $0x3e99096c
+DATA tensorRed<>+20(SB)/4, $0x3e99096c
+DATA tensorRed<>+24(SB)/4, $0x3e99096c
+DATA tensorRed<>+28(SB)/4, $0x3e99096c
+GLOBL tensorRed<>(SB), RODATA|NOPTR, $32
+
+DATA tensorGreen<>+0(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+4(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+8(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+12(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+16(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+20(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+24(SB)/4, $0x3f1645a2
+DATA tensorGreen<>+28(SB)/4, $0x3f1645a2
+GLOBL tensorGreen<>(SB), RODATA|NOPTR, $32
+
+DATA tensorBlue<>+0(SB)/4, $0x3de978d5
+DATA tensorBlue<>+4(SB)/4, $0x3de978d5
+DATA tensorBlue<>+8(SB)/4, $0x3de978d5
+DATA tensorBlue<>+12(SB)/4, $0x3de978d5
+DATA tensorBlue<>+16(SB)/4, $0x3de978d5
+DATA tensorBlue<>+20(SB)/4, $0x3de978d5
+DATA tensorBlue<>+24(SB)/4, $0x3de978d5
+DATA tensorBlue<>+28(SB)/4, $0x3de978d5
+GLOBL tensorBlue<>(SB), RODATA|NOPTR, $32
+
+// func turnHues(p *byte, n int, turned *[512]uint32)
+// Requires: AVX, AVX2
+TEXT ·turnHues(SB), NOSPLIT, $0-24
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ turned+16(FP), DX
+
+group:
+	VMOVDQU      (AX), X0
+	VINSERTI128  $0x01, 12(AX), Y0, Y0
+	VPSHUFB      colourRed<>+0(SB), Y0, Y1
+	VPSHUFB      colourGreen<>+0(SB), Y0, Y2
+	VPSHUFB      colourBlue<>+0(SB), Y0, Y3
+	VPMAXSD      Y1, Y2, Y4
+	VPMAXSD      Y3, Y4, Y4
+	VPMINSD      Y1, Y2, Y6
+	VPMINSD      Y3, Y6, Y6
+	VPSUBD       Y6, Y4, Y5
+	VPADDD       Y5, Y5, Y6
+	VPSUBD       Y1, Y3, Y7
+	VPADDD       Y6, Y7, Y7
+	VPADDD       Y6, Y6, Y8
+	VPADDD       Y8, Y6, Y6
+	VPADDD       Y1, Y8, Y8
+	VPSUBD       Y2, Y8, Y8
+	VPSUBD       Y3, Y2, Y9
+	VPSRAD       $0x1f, Y9, Y3
+	VPAND        Y6, Y3, Y3
+	VPADDD       Y3, Y9, Y9
+	VPCMPEQD     Y4, Y2, Y2
+	VPBLENDVB    Y2, Y7, Y8, Y8
+	VPCMPEQD     Y4, Y1, Y2
+	VPBLENDVB    Y2, Y9, Y8, Y9
+	VPXOR        Y6, Y6, Y6
+	VPCMPEQD     Y5, Y6, Y1
+	VPMAXSD      hueOne<>+0(SB), Y5, Y2
+	VPADDD       Y2, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       hueCircle<>+0(SB), Y9, Y9
+	VDIVPS       Y2, Y9, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VCVTDQ2PS    Y3, Y6
+	VMULPS       Y2, Y6, Y6
+	VCMPPS       $0x00, Y9, Y6, Y6
+	VPAND        hueTies<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y3, Y3
+	VPXOR        Y2, Y2, Y2
+	VPCMPEQD     Y6, Y6, Y6
+	VPGATHERDD   Y6, (DX)(Y3*4), Y2
+	VCVTDQ2PS    Y5, Y3
+	VMULPS       hueByte<>+0(SB), Y3, Y3
+	VPMAXSD      hueOne<>+0(SB), Y4, Y5
+	VCVTDQ2PS    Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VPSRLD       $0x18, Y2, Y5
+	VCVTDQ2PS    Y5, Y5
+	VCVTDQ2PS    Y3, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      hueSquare<>+0(SB), Y6
+	VSUBPS       Y5, Y6, Y5
+	VCVTDQ2PS    Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       hueHalfSquare<>+0(SB), Y5, Y5
+	VDIVPS       hueSquare<>+0(SB), Y5, Y5
+	VCVTTPS2DQ   Y5, Y5
+	VPSLLD       $0x08, Y5, Y5
+	VMOVDQU      hueFull<>+0(SB), Y7
+	VPSUBD       Y3, Y7, Y7
+	VPMADDWD     Y4, Y7, Y7
+	VPADDD       hueHalf<>+0(SB), Y7, Y7
+	VPSRLD       $0x08, Y7, Y6
+	VPADDD       Y6, Y7, Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPSLLD       $0x10, Y7, Y7
+	VPOR         Y5, Y7, Y7
+	VPOR         Y4, Y7, Y7
+	VPAND        hueWhich<>+0(SB), Y2, Y6
+	VPADDD       hueLanes<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y7, Y7
+	VPSHUFB      colourPixel<>+0(SB), Y0, Y2
+	VPBLENDVB    Y1, Y2, Y7, Y7
+	VPSHUFB      colourJoin<>+0(SB), Y7, Y7
+	VMOVDQU      colourOrder<>+0(SB), Y1
+	VPERMD       Y7, Y1, Y7
+	VMOVDQU      X7, (AX)
+	VEXTRACTI128 $0x01, Y7, X0
+	VMOVQ        X0, 16(AX)
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VZEROUPPER
+	RET
+
+// func findTensorGreys(dst *byte, p *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·findTensorGreys(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ n+16(FP), DX
+
+group:
+	VMOVDQU      (CX), X0
+	VINSERTI128  $0x01, 12(CX), Y0, Y0
+	VPSHUFB      colourRed<>+0(SB), Y0, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       tensorRed<>+0(SB), Y1, Y1
+	VPSHUFB      colourGreen<>+0(SB), Y0, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  tensorGreen<>+0(SB), Y2, Y1
+	VPSHUFB      colourBlue<>+0(SB), Y0, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  tensorBlue<>+0(SB), Y2, Y1
+	VCVTTPS2DQ   Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VPACKUSWB    X0, X0, X0
+	VMOVQ        X0, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         $0x18, CX
+	SUBQ         $0x08, DX
+	JG           group
+	VZEROUPPER
+	RET
+
+// func setTensorGreys(p *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·setTensorGreys(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+
+group:
+	VMOVDQU      (AX), X0
+	VINSERTI128  $0x01, 12(AX), Y0, Y0
+	VPSHUFB      colourRed<>+0(SB), Y0, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       tensorRed<>+0(SB), Y1, Y1
+	VPSHUFB      colourGreen<>+0(SB), Y0, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  tensorGreen<>+0(SB), Y2, Y1
+	VPSHUFB      colourBlue<>+0(SB), Y0, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD231PS  tensorBlue<>+0(SB), Y2, Y1
+	VCVTTPS2DQ   Y1, Y1
+	VPSHUFB      colourGrey<>+0(SB), Y1, Y1
+	VMOVDQU      colourOrder<>+0(SB), Y2
+	VPERMD       Y1, Y2, Y1
+	VMOVDQU      X1, (AX)
+	VEXTRACTI128 $0x01, Y1, X0
+	VMOVQ        X0, 16(AX)
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VZEROUPPER
+	RET
+
+// func mixTensorGreys(p *byte, n int, factor float32, rest float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·mixTensorGreys(SB), NOSPLIT, $0-24
+	MOVQ         p+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Y0
+	VBROADCASTSS rest+20(FP), Y1
+
+group:
+	VMOVDQU      (AX), X2
+	VINSERTI128  $0x01, 12(AX), Y2, Y2
+	VPSHUFB      colourRed<>+0(SB), Y2, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       tensorRed<>+0(SB), Y3, Y3
+	VPSHUFB      colourGreen<>+0(SB), Y2, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  tensorGreen<>+0(SB), Y4, Y3
+	VPSHUFB      colourBlue<>+0(SB), Y2, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  tensorBlue<>+0(SB), Y4, Y3
+	VCVTTPS2DQ   Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VPXOR        Y5, Y5, Y5
+	VPSHUFB      colourRed<>+0(SB), Y2, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       mixByte<>+0(SB), Y4, Y4
+	VCVTTPS2DQ   Y4, Y4
+	VMOVDQA      Y4, Y4
+	VPSHUFB      colourGreen<>+0(SB), Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VFMADD231PS  Y3, Y1, Y6
+	VMAXPS       Y5, Y6, Y6
+	VMINPS       mixByte<>+0(SB), Y6, Y6
+	VCVTTPS2DQ   Y6, Y6
+	VPSLLD       $0x08, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSHUFB      colourBlue<>+0(SB), Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VFMADD231PS  Y3, Y1, Y6
+	VMAXPS       Y5, Y6, Y6
+	VMINPS       mixByte<>+0(SB), Y6, Y6
+	VCVTTPS2DQ   Y6, Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSHUFB      colourJoin<>+0(SB), Y4, Y4
+	VMOVDQU      colourOrder<>+0(SB), Y3
+	VPERMD       Y4, Y3, Y4
+	VMOVDQU      X4, (AX)
+	VEXTRACTI128 $0x01, Y4, X2
+	VMOVQ        X2, 16(AX)
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VZEROUPPER
+	RET
+
+DATA hueSectors<>+0(SB)/4, $0x00020100
+DATA hueSectors<>+4(SB)/4, $0x00020003
+DATA hueSectors<>+8(SB)/4, $0x00010002
+DATA hueSectors<>+12(SB)/4, $0x00000302
+DATA hueSectors<>+16(SB)/4, $0x00000201
+DATA hueSectors<>+20(SB)/4, $0x00030200
+DATA hueSectors<>+24(SB)/4, $0x00020100
+DATA hueSectors<>+28(SB)/4, $0x00020100
+GLOBL hueSectors<>(SB), RODATA|NOPTR, $32
+
+DATA hueUnit<>+0(SB)/4, $0x3b808081
+DATA hueUnit<>+4(SB)/4, $0x3b808081
+DATA hueUnit<>+8(SB)/4, $0x3b808081
+DATA hueUnit<>+12(SB)/4, $0x3b808081
+DATA hueUnit<>+16(SB)/4, $0x3b808081
+DATA hueUnit<>+20(SB)/4, $0x3b808081
+DATA hueUnit<>+24(SB)/4, $0x3b808081
+DATA hueUnit<>+28(SB)/4, $0x3b808081
+GLOBL hueUnit<>(SB), RODATA|NOPTR, $32
+
+DATA hueFloatOne<>+0(SB)/4, $0x3f800000
+DATA hueFloatOne<>+4(SB)/4, $0x3f800000
+DATA hueFloatOne<>+8(SB)/4, $0x3f800000
+DATA hueFloatOne<>+12(SB)/4, $0x3f800000
+DATA hueFloatOne<>+16(SB)/4, $0x3f800000
+DATA hueFloatOne<>+20(SB)/4, $0x3f800000
+DATA hueFloatOne<>+24(SB)/4, $0x3f800000
+DATA hueFloatOne<>+28(SB)/4, $0x3f800000
+GLOBL hueFloatOne<>(SB), RODATA|NOPTR, $32
+
+DATA hueTwo<>+0(SB)/4, $0x40000000
+DATA hueTwo<>+4(SB)/4, $0x40000000
+DATA hueTwo<>+8(SB)/4, $0x40000000
+DATA hueTwo<>+12(SB)/4, $0x40000000
+DATA hueTwo<>+16(SB)/4, $0x40000000
+DATA hueTwo<>+20(SB)/4, $0x40000000
+DATA hueTwo<>+24(SB)/4, $0x40000000
+DATA hueTwo<>+28(SB)/4, $0x40000000
+GLOBL hueTwo<>(SB), RODATA|NOPTR, $32
+
+DATA hueFour<>+0(SB)/4, $0x40800000
+DATA hueFour<>+4(SB)/4, $0x40800000
+DATA hueFour<>+8(SB)/4, $0x40800000
+DATA hueFour<>+12(SB)/4, $0x40800000
+DATA hueFour<>+16(SB)/4, $0x40800000
+DATA hueFour<>+20(SB)/4, $0x40800000
+DATA hueFour<>+24(SB)/4, $0x40800000
+DATA hueFour<>+28(SB)/4, $0x40800000
+GLOBL hueFour<>(SB), RODATA|NOPTR, $32
+
+DATA hueSix<>+0(SB)/4, $0x40c00000
+DATA hueSix<>+4(SB)/4, $0x40c00000
+DATA hueSix<>+8(SB)/4, $0x40c00000
+DATA hueSix<>+12(SB)/4, $0x40c00000
+DATA hueSix<>+16(SB)/4, $0x40c00000
+DATA hueSix<>+20(SB)/4, $0x40c00000
+DATA hueSix<>+24(SB)/4, $0x40c00000
+DATA hueSix<>+28(SB)/4, $0x40c00000
+GLOBL hueSix<>(SB), RODATA|NOPTR, $32
+
+DATA hueSixth<>+0(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+4(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+8(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+12(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+16(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+20(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+24(SB)/4, $0x3e2aaaab
+DATA hueSixth<>+28(SB)/4, $0x3e2aaaab
+GLOBL hueSixth<>(SB), RODATA|NOPTR, $32
+
+DATA hueBytes<>+0(SB)/4, $0x437fffbe
+DATA hueBytes<>+4(SB)/4, $0x437fffbe
+DATA hueBytes<>+8(SB)/4, $0x437fffbe
+DATA hueBytes<>+12(SB)/4, $0x437fffbe
+DATA hueBytes<>+16(SB)/4, $0x437fffbe
+DATA hueBytes<>+20(SB)/4, $0x437fffbe
+DATA hueBytes<>+24(SB)/4, $0x437fffbe
+DATA hueBytes<>+28(SB)/4, $0x437fffbe
+GLOBL hueBytes<>(SB), RODATA|NOPTR, $32
+
+// func turnTensorHues(p *byte, n int, by float32)
+// Requires: AVX, AVX2
+TEXT ·turnTensorHues(SB), NOSPLIT, $0-20
+	MOVQ         p+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS by+16(FP), Y0
+
+group:
+	VMOVDQU      (AX), X1
+	VINSERTI128  $0x01, 12(AX), Y1, Y1
+	VPSHUFB      colourRed<>+0(SB), Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       hueUnit<>+0(SB), Y2, Y2
+	VPSHUFB      colourGreen<>+0(SB), Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       hueUnit<>+0(SB), Y3, Y3
+	VPSHUFB      colourBlue<>+0(SB), Y1, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       hueUnit<>+0(SB), Y4, Y4
+	VMAXPS       Y2, Y3, Y5
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       Y2, Y3, Y11
+	VMINPS       Y4, Y11, Y11
+	VSUBPS       Y11, Y5, Y6
+	VCMPPS       $0x00, Y11, Y5, Y8
+	VCMPPS       $0x00, Y2, Y5, Y9
+	VCMPPS       $0x00, Y3, Y5, Y10
+	VSUBPS       Y2, Y5, Y2
+	VDIVPS       Y6, Y2, Y2
+	VSUBPS       Y3, Y5, Y3
+	VDIVPS       Y6, Y3, Y3
+	VSUBPS       Y4, Y5, Y4
+	VDIVPS       Y6, Y4, Y4
+	VADDPS       hueFour<>+0(SB), Y3, Y11
+	VSUBPS       Y2, Y11, Y7
+	VADDPS       hueTwo<>+0(SB), Y2, Y11
+	VSUBPS       Y4, Y11, Y11
+	VBLENDVPS    Y10, Y11, Y7, Y7
+	VSUBPS       Y3, Y4, Y11
+	VBLENDVPS    Y9, Y11, Y7, Y7
+	VMULPS       hueSixth<>+0(SB), Y7, Y7
+	VADDPS       hueFloatOne<>+0(SB), Y7, Y7
+	VROUNDPS     $0x03, Y7, Y11
+	VSUBPS       Y11, Y7, Y7
+	VADDPS       Y0, Y7, Y7
+	VROUNDPS     $0x01, Y7, Y2
+	VSUBPS       Y2, Y7, Y7
+	VMULPS       hueSix<>+0(SB), Y7, Y7
+	VCVTTPS2DQ   Y7, Y3
+	VCVTDQ2PS    Y3, Y2
+	VSUBPS       Y2, Y7, Y7
+	VDIVPS       Y5, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      hueFloatOne<>+0(SB), Y2
+	VPXOR        Y9, Y9, Y9
+	VMOVAPS      Y5, Y4
+	VMULPS       hueBytes<>+0(SB), Y4, Y4
+	VCVTTPS2DQ   Y4, Y4
+	VSUBPS       Y6, Y2, Y6
+	VADDPS       Y6, Y7, Y10
+	VSUBPS       Y7, Y2, Y7
+	VMULPS       Y5, Y10, Y10
+	VMAXPS       Y9, Y10, Y10
+	VMINPS       Y2, Y10, Y10
+	VMULPS       hueBytes<>+0(SB), Y10, Y10
+	VCVTTPS2DQ   Y10, Y10
+	VPSLLD       $0x08, Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VMULPS       Y5, Y6, Y6
+	VMAXPS       Y9, Y6, Y6
+	VMINPS       Y2, Y6, Y6
+	VMULPS       hueBytes<>+0(SB), Y6, Y6
+	VCVTTPS2DQ   Y6, Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VMULPS       Y5, Y7, Y7
+	VMAXPS       Y9, Y7, Y7
+	VMINPS       Y2, Y7, Y7
+	VMULPS       hueBytes<>+0(SB), Y7, Y7
+	VCVTTPS2DQ   Y7, Y7
+	VPSLLD       $0x18, Y7, Y7
+	VPOR         Y7, Y4, Y4
+	VPERMD       hueSectors<>+0(SB), Y3, Y2
+	VPANDN       Y2, Y8, Y2
+	VPADDD       hueLanes<>+0(SB), Y2, Y2
+	VPSHUFB      Y2, Y4, Y4
+	VPSHUFB      colourJoin<>+0(SB), Y4, Y4
+	VMOVDQU      colourOrder<>+0(SB), Y2
+	VPERMD       Y4, Y2, Y4
+	VMOVDQU      X4, (AX)
+	VEXTRACTI128 $0x01, Y4, X1
+	VMOVQ        X1, 16(AX)
+	ADDQ         $0x18, AX
+	SUBQ         $0x08, CX
+	JG           group
+	VZEROUPPER
+	RET
+
+DATA lookUpSixteen<>+0(SB)/1, $0x10
+DATA lookUpSixteen<>+1(SB)/1, $0x10
+DATA lookUpSixteen<>+2(SB)/1, $0x10
+DATA lookUpSixteen<>+3(SB)/1, $0x10
+DATA lookUpSixteen<>+4(SB)/1, $0x10
+DATA lookUpSixteen<>+5(SB)/1, $0x10
+DATA lookUpSixteen<>+6(SB)/1, $0x10
+DATA lookUpSixteen<>+7(SB)/1, $0x10
+DATA lookUpSixteen<>+8(SB)/1, $0x10
+DATA lookUpSixteen<>+9(SB)/1, $0x10
+DATA lookUpSixteen<>+10(SB)/1, $0x10
+DATA lookUpSixteen<>+11(SB)/1, $0x10
+DATA lookUpSixteen<>+12(SB)/1, $0x10
+DATA lookUpSixteen<>+13(SB)/1, $0x10
+DATA lookUpSixteen<>+14(SB)/1, $0x10
+DATA lookUpSixteen<>+15(SB)/1, $0x10
+DATA lookUpSixteen<>+16(SB)/1, $0x10
+DATA lookUpSixteen<>+17(SB)/1, $0x10
+DATA lookUpSixteen<>+18(SB)/1, $0x10
+DATA lookUpSixteen<>+19(SB)/1, $0x10
+DATA lookUpSixteen<>+20(SB)/1, $0x10
+DATA lookUpSixteen<>+21(SB)/1, $0x10
+DATA lookUpSixteen<>+22(SB)/1, $0x10
+DATA lookUpSixteen<>+23(SB)/1, $0x10
+DATA lookUpSixteen<>+24(SB)/1, $0x10
+DATA lookUpSixteen<>+25(SB)/1, $0x10
+DATA lookUpSixteen<>+26(SB)/1, $0x10
+DATA lookUpSixteen<>+27(SB)/1, $0x10
+DATA lookUpSixteen<>+28(SB)/1, $0x10
+DATA lookUpSixteen<>+29(SB)/1, $0x10
+DATA lookUpSixteen<>+30(SB)/1, $0x10
+DATA lookUpSixteen<>+31(SB)/1, $0x10
+GLOBL lookUpSixteen<>(SB), RODATA|NOPTR, $32
+
+DATA lookUpTop<>+0(SB)/1, $0x80
+DATA lookUpTop<>+1(SB)/1, $0x80
+DATA lookUpTop<>+2(SB)/1, $0x80
+DATA lookUpTop<>+3(SB)/1, $0x80
+DATA lookUpTop<>+4(SB)/1, $0x80
+DATA lookUpTop<>+5(SB)/1, $0x80
+DATA lookUpTop<>+6(SB)/1, $0x80
+DATA lookUpTop<>+7(SB)/1, $0x80
+DATA lookUpTop<>+8(SB)/1, $0x80
+DATA lookUpTop<>+9(SB)/1, $0x80
+DATA lookUpTop<>+10(SB)/1, $0x80
+DATA lookUpTop<>+11(SB)/1, $0x80
+DATA lookUpTop<>+12(SB)/1, $0x80
+DATA lookUpTop<>+13(SB)/1, $0x80
+DATA lookUpTop<>+14(SB)/1, $0x80
+DATA lookUpTop<>+15(SB)/1, $0x80
+DATA lookUpTop<>+16(SB)/1, $0x80
+DATA lookUpTop<>+17(SB)/1, $0x80
+DATA lookUpTop<>+18(SB)/1, $0x80
+DATA lookUpTop<>+19(SB)/1, $0x80
+DATA lookUpTop<>+20(SB)/1, $0x80
+DATA lookUpTop<>+21(SB)/1, $0x80
+DATA lookUpTop<>+22(SB)/1, $0x80
+DATA lookUpTop<>+23(SB)/1, $0x80
+DATA lookUpTop<>+24(SB)/1, $0x80
+DATA lookUpTop<>+25(SB)/1, $0x80
+DATA lookUpTop<>+26(SB)/1, $0x80
+DATA lookUpTop<>+27(SB)/1, $0x80
+DATA lookUpTop<>+28(SB)/1, $0x80
+DATA lookUpTop<>+29(SB)/1, $0x80
+DATA lookUpTop<>+30(SB)/1, $0x80
+DATA lookUpTop<>+31(SB)/1, $0x80
+GLOBL lookUpTop<>(SB), RODATA|NOPTR, $32
+
+// func lookUpBytes(p *byte, parts *[256]byte, n int)
+// Requires: AVX, AVX2
+TEXT ·lookUpBytes(SB), NOSPLIT, $0-24
+	MOVQ p+0(FP), AX
+	MOVQ parts+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $+128, DX
+	JL   fourLeft
+
+four:
+	VMOVDQU        (AX), Y0
+	VMOVDQU        32(AX), Y1
+	VMOVDQU        64(AX), Y2
+	VMOVDQU        96(AX), Y3
+	VBROADCASTI128 (CX), Y4
+	VPSHUFB        Y0, Y4, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y4, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y4, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 16(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 32(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 48(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 64(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 80(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 96(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 112(CX), Y8
+	VPSHUFB        Y0, Y8, Y0
+	VPXOR          Y0, Y5, Y5
+	VPSHUFB        Y1, Y8, Y0
+	VPXOR          Y0, Y6, Y6
+	VPSHUFB        Y2, Y8, Y0
+	VPXOR          Y0, Y7, Y7
+	VPSHUFB        Y3, Y8, Y0
+	VPXOR          Y0, Y4, Y4
+	VMOVDQU        (AX), Y0
+	VMOVDQU        32(AX), Y1
+	VMOVDQU        64(AX), Y2
+	VMOVDQU        96(AX), Y3
+	VPXOR          lookUpTop<>+0(SB), Y0, Y0
+	VPXOR          lookUpTop<>+0(SB), Y1, Y1
+	VPXOR          lookUpTop<>+0(SB), Y2, Y2
+	VPXOR          lookUpTop<>+0(SB), Y3, Y3
+	VBROADCASTI128 128(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 144(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 160(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 176(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 192(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 208(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 224(CX), Y8
+	VPSHUFB        Y0, Y8, Y9
+	VPXOR          Y9, Y5, Y5
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VPSHUFB        Y1, Y8, Y9
+	VPXOR          Y9, Y6, Y6
+	VPSUBSB        lookUpSixteen<>+0(SB), Y1, Y1
+	VPSHUFB        Y2, Y8, Y9
+	VPXOR          Y9, Y7, Y7
+	VPSUBSB        lookUpSixteen<>+0(SB), Y2, Y2
+	VPSHUFB        Y3, Y8, Y8
+	VPXOR          Y8, Y4, Y4
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 240(CX), Y8
+	VPSHUFB        Y0, Y8, Y0
+	VPXOR          Y0, Y5, Y5
+	VPSHUFB        Y1, Y8, Y0
+	VPXOR          Y0, Y6, Y6
+	VPSHUFB        Y2, Y8, Y0
+	VPXOR          Y0, Y7, Y7
+	VPSHUFB        Y3, Y8, Y0
+	VPXOR          Y0, Y4, Y4
+	VMOVDQU        Y5, (AX)
+	VMOVDQU        Y6, 32(AX)
+	VMOVDQU        Y7, 64(AX)
+	VMOVDQU        Y4, 96(AX)
+	ADDQ           $+128, AX
+	SUBQ           $+128, DX
+	JGE            four
+
+fourLeft:
+	ADDQ $+128, DX
+	SUBQ $+32, DX
+	JL   oneLeft
+
+one:
+	VMOVDQU        (AX), Y0
+	VBROADCASTI128 (CX), Y1
+	VPSHUFB        Y0, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 16(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 32(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 48(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 64(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 80(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 96(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 112(CX), Y2
+	VPSHUFB        Y0, Y2, Y0
+	VPXOR          Y0, Y1, Y1
+	VMOVDQU        (AX), Y0
+	VPXOR          lookUpTop<>+0(SB), Y0, Y0
+	VBROADCASTI128 128(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 144(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 160(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 176(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 192(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 208(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 224(CX), Y2
+	VPSHUFB        Y0, Y2, Y2
+	VPXOR          Y2, Y1, Y1
+	VPSUBSB        lookUpSixteen<>+0(SB), Y0, Y0
+	VBROADCASTI128 240(CX), Y2
+	VPSHUFB        Y0, Y2, Y0
+	VPXOR          Y0, Y1, Y1
+	VMOVDQU        Y1, (AX)
+	ADDQ           $+32, AX
+	SUBQ           $+32, DX
+	JGE            one
+
+oneLeft:
+	ADDQ $+32, DX
+	VZEROUPPER
+	RET
+
+DATA split0R<>+0(SB)/1, $0x00
+DATA split0R<>+1(SB)/1, $0x03
+DATA split0R<>+2(SB)/1, $0x06
+DATA split0R<>+3(SB)/1, $0x09
+DATA split0R<>+4(SB)/1, $0x0c
+DATA split0R<>+5(SB)/1, $0x0f
+DATA split0R<>+6(SB)/1, $0x80
+DATA split0R<>+7(SB)/1, $0x80
+DATA split0R<>+8(SB)/1, $0x80
+DATA split0R<>+9(SB)/1, $0x80
+DATA split0R<>+10(SB)/1, $0x80
+DATA split0R<>+11(SB)/1, $0x80
+DATA split0R<>+12(SB)/1, $0x80
+DATA split0R<>+13(SB)/1, $0x80
+DATA split0R<>+14(SB)/1, $0x80
+DATA split0R<>+15(SB)/1, $0x80
+DATA split0R<>+16(SB)/1, $0x00
+DATA split0R<>+17(SB)/1, $0x03
+DATA split0R<>+18(SB)/1, $0x06
+DATA split0R<>+19(SB)/1, $0x09
+DATA split0R<>+20(SB)/1, $0x0c
+DATA split0R<>+21(SB)/1, $0x0f
+DATA split0R<>+22(SB)/1, $0x80
+DATA split0R<>+23(SB)/1, $0x80
+DATA split0R<>+24(SB)/1, $0x80
+DATA split0R<>+25(SB)/1, $0x80
+DATA split0R<>+26(SB)/1, $0x80
+DATA split0R<>+27(SB)/1, $0x80
+DATA split0R<>+28(SB)/1, $0x80
+DATA split0R<>+29(SB)/1, $0x80
+DATA split0R<>+30(SB)/1, $0x80
+DATA split0R<>+31(SB)/1, $0x80
+GLOBL split0R<>(SB), RODATA|NOPTR, $32
+
+DATA merge0R<>+0(SB)/1, $0x00
+DATA merge0R<>+1(SB)/1, $0x80
+DATA merge0R<>+2(SB)/1, $0x80
+DATA merge0R<>+3(SB)/1, $0x01
+DATA merge0R<>+4(SB)/1, $0x80
+DATA merge0R<>+5(SB)/1, $0x80
+DATA merge0R<>+6(SB)/1, $0x02
+DATA merge0R<>+7(SB)/1, $0x80
+DATA merge0R<>+8(SB)/1, $0x80
+DATA merge0R<>+9(SB)/1, $0x03
+DATA merge0R<>+10(SB)/1, $0x80
+DATA merge0R<>+11(SB)/1, $0x80
+DATA merge0R<>+12(SB)/1, $0x04
+DATA merge0R<>+13(SB)/1, $0x80
+DATA merge0R<>+14(SB)/1, $0x80
+DATA merge0R<>+15(SB)/1, $0x05
+DATA merge0R<>+16(SB)/1, $0x00
+DATA merge0R<>+17(SB)/1, $0x80
+DATA merge0R<>+18(SB)/1, $0x80
+DATA merge0R<>+19(SB)/1, $0x01
+DATA merge0R<>+20(SB)/1, $0x80
+DATA merge0R<>+21(SB)/1, $0x80
+DATA merge0R<>+22(SB)/1, $0x02
+DATA merge0R<>+23(SB)/1, $0x80
+DATA merge0R<>+24(SB)/1, $0x80
+DATA merge0R<>+25(SB)/1, $0x03
+DATA merge0R<>+26(SB)/1, $0x80
+DATA merge0R<>+27(SB)/1, $0x80
+DATA merge0R<>+28(SB)/1, $0x04
+DATA merge0R<>+29(SB)/1, $0x80
+DATA merge0R<>+30(SB)/1, $0x80
+DATA merge0R<>+31(SB)/1, $0x05
+GLOBL merge0R<>(SB), RODATA|NOPTR, $32
+
+DATA split0G<>+0(SB)/1, $0x01
+DATA split0G<>+1(SB)/1, $0x04
+DATA split0G<>+2(SB)/1, $0x07
+DATA split0G<>+3(SB)/1, $0x0a
+DATA split0G<>+4(SB)/1, $0x0d
+DATA split0G<>+5(SB)/1, $0x80
+DATA split0G<>+6(SB)/1, $0x80
+DATA split0G<>+7(SB)/1, $0x80
+DATA split0G<>+8(SB)/1, $0x80
+DATA split0G<>+9(SB)/1, $0x80
+DATA split0G<>+10(SB)/1, $0x80
+DATA split0G<>+11(SB)/1, $0x80
+DATA split0G<>+12(SB)/1, $0x80
+DATA split0G<>+13(SB)/1, $0x80
+DATA split0G<>+14(SB)/1, $0x80
+DATA split0G<>+15(SB)/1, $0x80
+DATA split0G<>+16(SB)/1, $0x01
+DATA split0G<>+17(SB)/1, $0x04
+DATA split0G<>+18(SB)/1, $0x07
+DATA split0G<>+19(SB)/1, $0x0a
+DATA split0G<>+20(SB)/1, $0x0d
+DATA split0G<>+21(SB)/1, $0x80
+DATA split0G<>+22(SB)/1, $0x80
+DATA split0G<>+23(SB)/1, $0x80
+DATA split0G<>+24(SB)/1, $0x80
+DATA split0G<>+25(SB)/1, $0x80
+DATA split0G<>+26(SB)/1, $0x80
+DATA split0G<>+27(SB)/1, $0x80
+DATA split0G<>+28(SB)/1, $0x80
+DATA split0G<>+29(SB)/1, $0x80
+DATA split0G<>+30(SB)/1, $0x80
+DATA split0G<>+31(SB)/1, $0x80
+GLOBL split0G<>(SB), RODATA|NOPTR, $32
+
+DATA merge0G<>+0(SB)/1, $0x80
+DATA merge0G<>+1(SB)/1, $0x00
+DATA merge0G<>+2(SB)/1, $0x80
+DATA merge0G<>+3(SB)/1, $0x80
+DATA merge0G<>+4(SB)/1, $0x01
+DATA merge0G<>+5(SB)/1, $0x80
+DATA merge0G<>+6(SB)/1, $0x80
+DATA merge0G<>+7(SB)/1, $0x02
+DATA merge0G<>+8(SB)/1, $0x80
+DATA merge0G<>+9(SB)/1, $0x80
+DATA merge0G<>+10(SB)/1, $0x03
+DATA merge0G<>+11(SB)/1, $0x80
+DATA merge0G<>+12(SB)/1, $0x80
+DATA merge0G<>+13(SB)/1, $0x04
+DATA merge0G<>+14(SB)/1, $0x80
+DATA merge0G<>+15(SB)/1, $0x80
+DATA merge0G<>+16(SB)/1, $0x80
+DATA merge0G<>+17(SB)/1, $0x00
+DATA merge0G<>+18(SB)/1, $0x80
+DATA merge0G<>+19(SB)/1, $0x80
+DATA merge0G<>+20(SB)/1, $0x01
+DATA merge0G<>+21(SB)/1, $0x80
+DATA merge0G<>+22(SB)/1, $0x80
+DATA merge0G<>+23(SB)/1, $0x02
+DATA merge0G<>+24(SB)/1, $0x80
+DATA merge0G<>+25(SB)/1, $0x80
+DATA merge0G<>+26(SB)/1, $0x03
+DATA merge0G<>+27(SB)/1, $0x80
+DATA merge0G<>+28(SB)/1, $0x80
+DATA merge0G<>+29(SB)/1, $0x04
+DATA merge0G<>+30(SB)/1, $0x80
+DATA merge0G<>+31(SB)/1, $0x80
+GLOBL merge0G<>(SB), RODATA|NOPTR, $32
+
+DATA split0B<>+0(SB)/1, $0x02
+DATA split0B<>+1(SB)/1, $0x05
+DATA split0B<>+2(SB)/1, $0x08
+DATA split0B<>+3(SB)/1, $0x0b
+DATA split0B<>+4(SB)/1, $0x0e
+DATA split0B<>+5(SB)/1, $0x80
+DATA split0B<>+6(SB)/1, $0x80
+DATA split0B<>+7(SB)/1, $0x80
+DATA split0B<>+8(SB)/1, $0x80
+DATA split0B<>+9(SB)/1, $0x80
+DATA split0B<>+10(SB)/1, $0x80
+DATA split0B<>+11(SB)/1, $0x80
+DATA split0B<>+12(SB)/1, $0x80
+DATA split0B<>+13(SB)/1, $0x80
+DATA split0B<>+14(SB)/1, $0x80
+DATA split0B<>+15(SB)/1, $0x80
+DATA split0B<>+16(SB)/1, $0x02
+DATA split0B<>+17(SB)/1, $0x05
+DATA split0B<>+18(SB)/1, $0x08
+DATA split0B<>+19(SB)/1, $0x0b
+DATA split0B<>+20(SB)/1, $0x0e
+DATA split0B<>+21(SB)/1, $0x80
+DATA split0B<>+22(SB)/1, $0x80
+DATA split0B<>+23(SB)/1, $0x80
+DATA split0B<>+24(SB)/1, $0x80
+DATA split0B<>+25(SB)/1, $0x80
+DATA split0B<>+26(SB)/1, $0x80
+DATA split0B<>+27(SB)/1, $0x80
+DATA split0B<>+28(SB)/1, $0x80
+DATA split0B<>+29(SB)/1, $0x80
+DATA split0B<>+30(SB)/1, $0x80
+DATA split0B<>+31(SB)/1, $0x80
+GLOBL split0B<>(SB), RODATA|NOPTR, $32
+
+DATA merge0B<>+0(SB)/1, $0x80
+DATA merge0B<>+1(SB)/1, $0x80
+DATA merge0B<>+2(SB)/1, $0x00
+DATA merge0B<>+3(SB)/1, $0x80
+DATA merge0B<>+4(SB)/1, $0x80
+DATA merge0B<>+5(SB)/1, $0x01
+DATA merge0B<>+6(SB)/1, $0x80
+DATA merge0B<>+7(SB)/1, $0x80
+DATA merge0B<>+8(SB)/1, $0x02
+DATA merge0B<>+9(SB)/1, $0x80
+DATA merge0B<>+10(SB)/1, $0x80
+DATA merge0B<>+11(SB)/1, $0x03
+DATA merge0B<>+12(SB)/1, $0x80
+DATA merge0B<>+13(SB)/1, $0x80
+DATA merge0B<>+14(SB)/1, $0x04
+DATA merge0B<>+15(SB)/1, $0x80
+DATA merge0B<>+16(SB)/1, $0x80
+DATA merge0B<>+17(SB)/1, $0x80
+DATA merge0B<>+18(SB)/1, $0x00
+DATA merge0B<>+19(SB)/1, $0x80
+DATA merge0B<>+20(SB)/1, $0x80
+DATA merge0B<>+21(SB)/1, $0x01
+DATA merge0B<>+22(SB)/1, $0x80
+DATA merge0B<>+23(SB)/1, $0x80
+DATA merge0B<>+24(SB)/1, $0x02
+DATA merge0B<>+25(SB)/1, $0x80
+DATA merge0B<>+26(SB)/1, $0x80
+DATA merge0B<>+27(SB)/1, $0x03
+DATA merge0B<>+28(SB)/1, $0x80
+DATA merge0B<>+29(SB)/1, $0x80
+DATA merge0B<>+30(SB)/1, $0x04
+DATA merge0B<>+31(SB)/1, $0x80
+GLOBL merge0B<>(SB), RODATA|NOPTR, $32
+
+DATA split1R<>+0(SB)/1, $0x80
+DATA split1R<>+1(SB)/1, $0x80
+DATA split1R<>+2(SB)/1, $0x80
+DATA split1R<>+3(SB)/1, $0x80
+DATA split1R<>+4(SB)/1, $0x80
+DATA split1R<>+5(SB)/1, $0x80
+DATA split1R<>+6(SB)/1, $0x02
+DATA split1R<>+7(SB)/1, $0x05
+DATA split1R<>+8(SB)/1, $0x08
+DATA split1R<>+9(SB)/1, $0x0b
+DATA split1R<>+10(SB)/1, $0x0e
+DATA split1R<>+11(SB)/1, $0x80
+DATA split1R<>+12(SB)/1, $0x80
+DATA split1R<>+13(SB)/1, $0x80
+DATA split1R<>+14(SB)/1, $0x80
+DATA split1R<>+15(SB)/1, $0x80
+DATA split1R<>+16(SB)/1, $0x80
+DATA split1R<>+17(SB)/1, $0x80
+DATA split1R<>+18(SB)/1, $0x80
+DATA split1R<>+19(SB)/1, $0x80
+DATA split1R<>+20(SB)/1, $0x80
+DATA split1R<>+21(SB)/1, $0x80
+DATA split1R<>+22(SB)/1, $0x02
+DATA split1R<>+23(SB)/1, $0x05
+DATA split1R<>+24(SB)/1, $0x08
+DATA split1R<>+25(SB)/1, $0x0b
+DATA split1R<>+26(SB)/1, $0x0e
+DATA split1R<>+27(SB)/1, $0x80
+DATA split1R<>+28(SB)/1, $0x80
+DATA split1R<>+29(SB)/1, $0x80
+DATA split1R<>+30(SB)/1, $0x80
+DATA split1R<>+31(SB)/1, $0x80
+GLOBL split1R<>(SB), RODATA|NOPTR, $32
+
+DATA merge1R<>+0(SB)/1, $0x80
+DATA merge1R<>+1(SB)/1, $0x80
+DATA merge1R<>+2(SB)/1, $0x06
+DATA merge1R<>+3(SB)/1, $0x80
+DATA merge1R<>+4(SB)/1, $0x80
+DATA merge1R<>+5(SB)/1, $0x07
+DATA merge1R<>+6(SB)/1, $0x80
+DATA merge1R<>+7(SB)/1, $0x80
+DATA merge1R<>+8(SB)/1, $0x08
+DATA merge1R<>+9(SB)/1, $0x80
+DATA merge1R<>+10(SB)/1, $0x80
+DATA merge1R<>+11(SB)/1, $0x09
+DATA merge1R<>+12(SB)/1, $0x80
+DATA merge1R<>+13(SB)/1, $0x80
+DATA merge1R<>+14(SB)/1, $0x0a
+DATA merge1R<>+15(SB)/1, $0x80
+DATA merge1R<>+16(SB)/1, $0x80
+DATA merge1R<>+17(SB)/1, $0x80
+DATA merge1R<>+18(SB)/1, $0x06
+DATA merge1R<>+19(SB)/1, $0x80
+DATA merge1R<>+20(SB)/1, $0x80
+DATA merge1R<>+21(SB)/1, $0x07
+DATA merge1R<>+22(SB)/1, $0x80
+DATA merge1R<>+23(SB)/1, $0x80
+DATA merge1R<>+24(SB)/1, $0x08
+DATA merge1R<>+25(SB)/1, $0x80
+DATA merge1R<>+26(SB)/1, $0x80
+DATA merge1R<>+27(SB)/1, $0x09
+DATA merge1R<>+28(SB)/1, $0x80
+DATA merge1R<>+29(SB)/1, $0x80
+DATA merge1R<>+30(SB)/1, $0x0a
+DATA merge1R<>+31(SB)/1, $0x80
+GLOBL merge1R<>(SB), RODATA|NOPTR, $32
+
+DATA split1G<>+0(SB)/1, $0x80
+DATA split1G<>+1(SB)/1, $0x80
+DATA split1G<>+2(SB)/1, $0x80
+DATA split1G<>+3(SB)/1, $0x80
+DATA split1G<>+4(SB)/1, $0x80
+DATA split1G<>+5(SB)/1, $0x00
+DATA split1G<>+6(SB)/1, $0x03
+DATA split1G<>+7(SB)/1, $0x06
+DATA split1G<>+8(SB)/1, $0x09
+DATA split1G<>+9(SB)/1, $0x0c
+DATA split1G<>+10(SB)/1, $0x0f
+DATA split1G<>+11(SB)/1, $0x80
+DATA split1G<>+12(SB)/1, $0x80
+DATA split1G<>+13(SB)/1, $0x80
+DATA split1G<>+14(SB)/1, $0x80
+DATA split1G<>+15(SB)/1, $0x80
+DATA split1G<>+16(SB)/1, $0x80
+DATA split1G<>+17(SB)/1, $0x80
+DATA split1G<>+18(SB)/1, $0x80
+DATA split1G<>+19(SB)/1, $0x80
+DATA split1G<>+20(SB)/1, $0x80
+DATA split1G<>+21(SB)/1, $0x00
+DATA split1G<>+22(SB)/1, $0x03
+DATA split1G<>+23(SB)/1, $0x06
+DATA split1G<>+24(SB)/1, $0x09
+DATA split1G<>+25(SB)/1, $0x0c
+DATA split1G<>+26(SB)/1, $0x0f
+DATA split1G<>+27(SB)/1, $0x80
+DATA split1G<>+28(SB)/1, $0x80
+DATA split1G<>+29(SB)/1, $0x80
+DATA split1G<>+30(SB)/1, $0x80
+DATA split1G<>+31(SB)/1, $0x80
+GLOBL split1G<>(SB), RODATA|NOPTR, $32
+
+DATA merge1G<>+0(SB)/1, $0x05
+DATA merge1G<>+1(SB)/1, $0x80
+DATA merge1G<>+2(SB)/1, $0x80
+DATA merge1G<>+3(SB)/1, $0x06
+DATA merge1G<>+4(SB)/1, $0x80
+DATA merge1G<>+5(SB)/1, $0x80
+DATA merge1G<>+6(SB)/1, $0x07
+DATA merge1G<>+7(SB)/1, $0x80
+DATA merge1G<>+8(SB)/1, $0x80
+DATA merge1G<>+9(SB)/1, $0x08
+DATA merge1G<>+10(SB)/1, $0x80
+DATA merge1G<>+11(SB)/1, $0x80
+DATA merge1G<>+12(SB)/1, $0x09
+DATA merge1G<>+13(SB)/1, $0x80
+DATA merge1G<>+14(SB)/1, $0x80
+DATA merge1G<>+15(SB)/1, $0x0a
+DATA merge1G<>+16(SB)/1, $0x05
+DATA merge1G<>+17(SB)/1, $0x80
+DATA merge1G<>+18(SB)/1, $0x80
+DATA merge1G<>+19(SB)/1, $0x06
+DATA merge1G<>+20(SB)/1, $0x80
+DATA merge1G<>+21(SB)/1, $0x80
+DATA merge1G<>+22(SB)/1, $0x07
+DATA merge1G<>+23(SB)/1, $0x80
+DATA merge1G<>+24(SB)/1, $0x80
+DATA merge1G<>+25(SB)/1, $0x08
+DATA merge1G<>+26(SB)/1, $0x80
+DATA merge1G<>+27(SB)/1, $0x80
+DATA merge1G<>+28(SB)/1, $0x09
+DATA merge1G<>+29(SB)/1, $0x80
+DATA merge1G<>+30(SB)/1, $0x80
+DATA merge1G<>+31(SB)/1, $0x0a
+GLOBL merge1G<>(SB), RODATA|NOPTR, $32
+
+DATA split1B<>+0(SB)/1, $0x80
+DATA split1B<>+1(SB)/1, $0x80
+DATA split1B<>+2(SB)/1, $0x80
+DATA split1B<>+3(SB)/1, $0x80
+DATA split1B<>+4(SB)/1, $0x80
+DATA split1B<>+5(SB)/1, $0x01
+DATA split1B<>+6(SB)/1, $0x04
+DATA split1B<>+7(SB)/1, $0x07
+DATA split1B<>+8(SB)/1, $0x0a
+DATA split1B<>+9(SB)/1, $0x0d
+DATA split1B<>+10(SB)/1, $0x80
+DATA split1B<>+11(SB)/1, $0x80
+DATA split1B<>+12(SB)/1, $0x80
+DATA split1B<>+13(SB)/1, $0x80
+DATA split1B<>+14(SB)/1, $0x80
+DATA split1B<>+15(SB)/1, $0x80
+DATA split1B<>+16(SB)/1, $0x80
+DATA split1B<>+17(SB)/1, $0x80
+DATA split1B<>+18(SB)/1, $0x80
+DATA split1B<>+19(SB)/1, $0x80
+DATA split1B<>+20(SB)/1, $0x80
+DATA split1B<>+21(SB)/1, $0x01
+DATA split1B<>+22(SB)/1, $0x04
+DATA split1B<>+23(SB)/1, $0x07
+DATA split1B<>+24(SB)/1, $0x0a
+DATA split1B<>+25(SB)/1, $0x0d
+DATA split1B<>+26(SB)/1, $0x80
+DATA split1B<>+27(SB)/1, $0x80
+DATA split1B<>+28(SB)/1, $0x80
+DATA split1B<>+29(SB)/1, $0x80
+DATA split1B<>+30(SB)/1, $0x80
+DATA split1B<>+31(SB)/1, $0x80
+GLOBL split1B<>(SB), RODATA|NOPTR, $32
+
+DATA merge1B<>+0(SB)/1, $0x80
+DATA merge1B<>+1(SB)/1, $0x05
+DATA merge1B<>+2(SB)/1, $0x80
+DATA merge1B<>+3(SB)/1, $0x80
+DATA merge1B<>+4(SB)/1, $0x06
+DATA merge1B<>+5(SB)/1, $0x80
+DATA merge1B<>+6(SB)/1, $0x80
+DATA merge1B<>+7(SB)/1, $0x07
+DATA merge1B<>+8(SB)/1, $0x80
+DATA merge1B<>+9(SB)/1, $0x80
+DATA merge1B<>+10(SB)/1, $0x08
+DATA merge1B<>+11(SB)/1, $0x80
+DATA merge1B<>+12(SB)/1, $0x80
+DATA merge1B<>+13(SB)/1, $0x09
+DATA merge1B<>+14(SB)/1, $0x80
+DATA merge1B<>+15(SB)/1, $0x80
+DATA merge1B<>+16(SB)/1, $0x80
+DATA merge1B<>+17(SB)/1, $0x05
+DATA merge1B<>+18(SB)/1, $0x80
+DATA merge1B<>+19(SB)/1, $0x80
+DATA merge1B<>+20(SB)/1, $0x06
+DATA merge1B<>+21(SB)/1, $0x80
+DATA merge1B<>+22(SB)/1, $0x80
+DATA merge1B<>+23(SB)/1, $0x07
+DATA merge1B<>+24(SB)/1, $0x80
+DATA merge1B<>+25(SB)/1, $0x80
+DATA merge1B<>+26(SB)/1, $0x08
+DATA merge1B<>+27(SB)/1, $0x80
+DATA merge1B<>+28(SB)/1, $0x80
+DATA merge1B<>+29(SB)/1, $0x09
+DATA merge1B<>+30(SB)/1, $0x80
+DATA merge1B<>+31(SB)/1, $0x80
+GLOBL merge1B<>(SB), RODATA|NOPTR, $32
+
+DATA split2R<>+0(SB)/1, $0x80
+DATA split2R<>+1(SB)/1, $0x80
+DATA split2R<>+2(SB)/1, $0x80
+DATA split2R<>+3(SB)/1, $0x80
+DATA split2R<>+4(SB)/1, $0x80
+DATA split2R<>+5(SB)/1, $0x80
+DATA split2R<>+6(SB)/1, $0x80
+DATA split2R<>+7(SB)/1, $0x80
+DATA split2R<>+8(SB)/1, $0x80
+DATA split2R<>+9(SB)/1, $0x80
+DATA split2R<>+10(SB)/1, $0x80
+DATA split2R<>+11(SB)/1, $0x01
+DATA split2R<>+12(SB)/1, $0x04
+DATA split2R<>+13(SB)/1, $0x07
+DATA split2R<>+14(SB)/1, $0x0a
+DATA split2R<>+15(SB)/1, $0x0d
+DATA split2R<>+16(SB)/1, $0x80
+DATA split2R<>+17(SB)/1, $0x80
+DATA split2R<>+18(SB)/1, $0x80
+DATA split2R<>+19(SB)/1, $0x80
+DATA split2R<>+20(SB)/1, $0x80
+DATA split2R<>+21(SB)/1, $0x80
+DATA split2R<>+22(SB)/1, $0x80
+DATA split2R<>+23(SB)/1, $0x80
+DATA split2R<>+24(SB)/1, $0x80
+DATA split2R<>+25(SB)/1, $0x80
+DATA split2R<>+26(SB)/1, $0x80
+DATA split2R<>+27(SB)/1, $0x01
+DATA split2R<>+28(SB)/1, $0x04
+DATA split2R<>+29(SB)/1, $0x07
+DATA split2R<>+30(SB)/1, $0x0a
+DATA split2R<>+31(SB)/1, $0x0d
+GLOBL split2R<>(SB), RODATA|NOPTR, $32
+
+DATA merge2R<>+0(SB)/1, $0x80
+DATA merge2R<>+1(SB)/1, $0x0b
+DATA merge2R<>+2(SB)/1, $0x80
+DATA merge2R<>+3(SB)/1, $0x80
+DATA merge2R<>+4(SB)/1, $0x0c
+DATA merge2R<>+5(SB)/1, $0x80
+DATA merge2R<>+6(SB)/1, $0x80
+DATA merge2R<>+7(SB)/1, $0x0d
+DATA merge2R<>+8(SB)/1, $0x80
+DATA merge2R<>+9(SB)/1, $0x80
+DATA merge2R<>+10(SB)/1, $0x0e
+DATA merge2R<>+11(SB)/1, $0x80
+DATA merge2R<>+12(SB)/1, $0x80
+DATA merge2R<>+13(SB)/1, $0x0f
+DATA merge2R<>+14(SB)/1, $0x80
+DATA merge2R<>+15(SB)/1, $0x80
+DATA merge2R<>+16(SB)/1, $0x80
+DATA merge2R<>+17(SB)/1, $0x0b
+DATA merge2R<>+18(SB)/1, $0x80
+DATA merge2R<>+19(SB)/1, $0x80
+DATA merge2R<>+20(SB)/1, $0x0c
+DATA merge2R<>+21(SB)/1, $0x80
+DATA merge2R<>+22(SB)/1, $0x80
+DATA merge2R<>+23(SB)/1, $0x0d
+DATA merge2R<>+24(SB)/1, $0x80
+DATA merge2R<>+25(SB)/1, $0x80
+DATA merge2R<>+26(SB)/1, $0x0e
+DATA merge2R<>+27(SB)/1, $0x80
+DATA merge2R<>+28(SB)/1, $0x80
+DATA merge2R<>+29(SB)/1, $0x0f
+DATA merge2R<>+30(SB)/1, $0x80
+DATA merge2R<>+31(SB)/1, $0x80
+GLOBL merge2R<>(SB), RODATA|NOPTR, $32
+
+DATA split2G<>+0(SB)/1, $0x80
+DATA split2G<>+1(SB)/1, $0x80
+DATA split2G<>+2(SB)/1, $0x80
+DATA split2G<>+3(SB)/1, $0x80
+DATA split2G<>+4(SB)/1, $0x80
+DATA split2G<>+5(SB)/1, $0x80
+DATA split2G<>+6(SB)/1, $0x80
+DATA split2G<>+7(SB)/1, $0x80
+DATA split2G<>+8(SB)/1, $0x80
+DATA split2G<>+9(SB)/1, $0x80
+DATA split2G<>+10(SB)/1, $0x80
+DATA split2G<>+11(SB)/1, $0x02
+DATA split2G<>+12(SB)/1, $0x05
+DATA split2G<>+13(SB)/1, $0x08
+DATA split2G<>+14(SB)/1, $0x0b
+DATA split2G<>+15(SB)/1, $0x0e
+DATA split2G<>+16(SB)/1, $0x80
+DATA split2G<>+17(SB)/1, $0x80
+DATA split2G<>+18(SB)/1, $0x80
+DATA split2G<>+19(SB)/1, $0x80
+DATA split2G<>+20(SB)/1, $0x80
+DATA split2G<>+21(SB)/1, $0x80
+DATA split2G<>+22(SB)/1, $0x80
+DATA split2G<>+23(SB)/1, $0x80
+DATA split2G<>+24(SB)/1, $0x80
+DATA split2G<>+25(SB)/1, $0x80
+DATA split2G<>+26(SB)/1, $0x80
+DATA split2G<>+27(SB)/1, $0x02
+DATA split2G<>+28(SB)/1, $0x05
+DATA split2G<>+29(SB)/1, $0x08
+DATA split2G<>+30(SB)/1, $0x0b
+DATA split2G<>+31(SB)/1, $0x0e
+GLOBL split2G<>(SB), RODATA|NOPTR, $32
+
+DATA merge2G<>+0(SB)/1, $0x80
+DATA merge2G<>+1(SB)/1, $0x80
+DATA merge2G<>+2(SB)/1, $0x0b
+DATA merge2G<>+3(SB)/1, $0x80
+DATA merge2G<>+4(SB)/1, $0x80
+DATA merge2G<>+5(SB)/1, $0x0c
+DATA merge2G<>+6(SB)/1, $0x80
+DATA merge2G<>+7(SB)/1, $0x80
+DATA merge2G<>+8(SB)/1, $0x0d
+DATA merge2G<>+9(SB)/1, $0x80
+DATA merge2G<>+10(SB)/1, $0x80
+DATA merge2G<>+11(SB)/1, $0x0e
+DATA merge2G<>+12(SB)/1, $0x80
+DATA merge2G<>+13(SB)/1, $0x80
+DATA merge2G<>+14(SB)/1, $0x0f
+DATA merge2G<>+15(SB)/1, $0x80
+DATA merge2G<>+16(SB)/1, $0x80
+DATA merge2G<>+17(SB)/1, $0x80
+DATA merge2G<>+18(SB)/1, $0x0b
+DATA merge2G<>+19(SB)/1, $0x80
+DATA merge2G<>+20(SB)/1, $0x80
+DATA merge2G<>+21(SB)/1, $0x0c
+DATA merge2G<>+22(SB)/1, $0x80
+DATA merge2G<>+23(SB)/1, $0x80
+DATA merge2G<>+24(SB)/1, $0x0d
+DATA merge2G<>+25(SB)/1, $0x80
+DATA merge2G<>+26(SB)/1, $0x80
+DATA merge2G<>+27(SB)/1, $0x0e
+DATA merge2G<>+28(SB)/1, $0x80
+DATA merge2G<>+29(SB)/1, $0x80
+DATA merge2G<>+30(SB)/1, $0x0f
+DATA merge2G<>+31(SB)/1, $0x80
+GLOBL merge2G<>(SB), RODATA|NOPTR, $32
+
+DATA split2B<>+0(SB)/1, $0x80
+DATA split2B<>+1(SB)/1, $0x80
+DATA split2B<>+2(SB)/1, $0x80
+DATA split2B<>+3(SB)/1, $0x80
+DATA split2B<>+4(SB)/1, $0x80
+DATA split2B<>+5(SB)/1, $0x80
+DATA split2B<>+6(SB)/1, $0x80
+DATA split2B<>+7(SB)/1, $0x80
+DATA split2B<>+8(SB)/1, $0x80
+DATA split2B<>+9(SB)/1, $0x80
+DATA split2B<>+10(SB)/1, $0x00
+DATA split2B<>+11(SB)/1, $0x03
+DATA split2B<>+12(SB)/1, $0x06
+DATA split2B<>+13(SB)/1, $0x09
+DATA split2B<>+14(SB)/1, $0x0c
+DATA split2B<>+15(SB)/1, $0x0f
+DATA split2B<>+16(SB)/1, $0x80
+DATA split2B<>+17(SB)/1, $0x80
+DATA split2B<>+18(SB)/1, $0x80
+DATA split2B<>+19(SB)/1, $0x80
+DATA split2B<>+20(SB)/1, $0x80
+DATA split2B<>+21(SB)/1, $0x80
+DATA split2B<>+22(SB)/1, $0x80
+DATA split2B<>+23(SB)/1, $0x80
+DATA split2B<>+24(SB)/1, $0x80
+DATA split2B<>+25(SB)/1, $0x80
+DATA split2B<>+26(SB)/1, $0x00
+DATA split2B<>+27(SB)/1, $0x03
+DATA split2B<>+28(SB)/1, $0x06
+DATA split2B<>+29(SB)/1, $0x09
+DATA split2B<>+30(SB)/1, $0x0c
+DATA split2B<>+31(SB)/1, $0x0f
+GLOBL split2B<>(SB), RODATA|NOPTR, $32
+
+DATA merge2B<>+0(SB)/1, $0x0a
+DATA merge2B<>+1(SB)/1, $0x80
+DATA merge2B<>+2(SB)/1, $0x80
+DATA merge2B<>+3(SB)/1, $0x0b
+DATA merge2B<>+4(SB)/1, $0x80
+DATA merge2B<>+5(SB)/1, $0x80
+DATA merge2B<>+6(SB)/1, $0x0c
+DATA merge2B<>+7(SB)/1, $0x80
+DATA merge2B<>+8(SB)/1, $0x80
+DATA merge2B<>+9(SB)/1, $0x0d
+DATA merge2B<>+10(SB)/1, $0x80
+DATA merge2B<>+11(SB)/1, $0x80
+DATA merge2B<>+12(SB)/1, $0x0e
+DATA merge2B<>+13(SB)/1, $0x80
+DATA merge2B<>+14(SB)/1, $0x80
+DATA merge2B<>+15(SB)/1, $0x0f
+DATA merge2B<>+16(SB)/1, $0x0a
+DATA merge2B<>+17(SB)/1, $0x80
+DATA merge2B<>+18(SB)/1, $0x80
+DATA merge2B<>+19(SB)/1, $0x0b
+DATA merge2B<>+20(SB)/1, $0x80
+DATA merge2B<>+21(SB)/1, $0x80
+DATA merge2B<>+22(SB)/1, $0x0c
+DATA merge2B<>+23(SB)/1, $0x80
+DATA merge2B<>+24(SB)/1, $0x80
+DATA merge2B<>+25(SB)/1, $0x0d
+DATA merge2B<>+26(SB)/1, $0x80
+DATA merge2B<>+27(SB)/1, $0x80
+DATA merge2B<>+28(SB)/1, $0x0e
+DATA merge2B<>+29(SB)/1, $0x80
+DATA merge2B<>+30(SB)/1, $0x80
+DATA merge2B<>+31(SB)/1, $0x0f
+GLOBL merge2B<>(SB), RODATA|NOPTR, $32
+
+// func lookUpPixels(p *byte, parts *[3][256]byte, n int)
+// Requires: AVX, AVX2
+TEXT ·lookUpPixels(SB), NOSPLIT, $0-24
+	MOVQ p+0(FP), AX
+	MOVQ parts+8(FP), CX
+	MOVQ n+16(FP), DX
+
+group:
+	VMOVDQU        (AX), X0
+	VINSERTI128    $0x01, 48(AX), Y0, Y0
+	VMOVDQU        16(AX), X1
+	VINSERTI128    $0x01, 64(AX), Y1, Y1
+	VMOVDQU        32(AX), X2
+	VINSERTI128    $0x01, 80(AX), Y2, Y2
+	VPSHUFB        split0R<>+0(SB), Y0, Y3
+	VPSHUFB        split1R<>+0(SB), Y1, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        split2R<>+0(SB), Y2, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        split0G<>+0(SB), Y0, Y4
+	VPSHUFB        split1G<>+0(SB), Y1, Y8
+	VPOR           Y8, Y4, Y4
+	VPSHUFB        split2G<>+0(SB), Y2, Y8
+	VPOR           Y8, Y4, Y4
+	VPSHUFB        split0B<>+0(SB), Y0, Y8
+	VPSHUFB        split1B<>+0(SB), Y1, Y9
+	VPOR           Y9, Y8, Y8
+	VPSHUFB        split2B<>+0(SB), Y2, Y9
+	VPOR           Y9, Y8, Y8
+	VBROADCASTI128 (CX), Y9
+	VPSHUFB        Y3, Y9, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 256(CX), Y9
+	VPSHUFB        Y4, Y9, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 512(CX), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 16(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 272(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 528(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 32(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 288(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 544(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 48(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 304(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 560(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 64(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 320(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 576(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 80(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 336(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 592(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 96(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 352(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 608(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 112(CX), Y12
+	VPSHUFB        Y3, Y12, Y3
+	VPXOR          Y3, Y10, Y10
+	VBROADCASTI128 368(CX), Y12
+	VPSHUFB        Y4, Y12, Y3
+	VPXOR          Y3, Y11, Y11
+	VBROADCASTI128 624(CX), Y12
+	VPSHUFB        Y8, Y12, Y3
+	VPXOR          Y3, Y9, Y9
+	VMOVDQU        (AX), X5
+	VINSERTI128    $0x01, 48(AX), Y5, Y5
+	VMOVDQU        16(AX), X6
+	VINSERTI128    $0x01, 64(AX), Y6, Y6
+	VMOVDQU        32(AX), X7
+	VINSERTI128    $0x01, 80(AX), Y7, Y7
+	VPSHUFB        split0R<>+0(SB), Y5, Y3
+	VPSHUFB        split1R<>+0(SB), Y6, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        split2R<>+0(SB), Y7, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        split0G<>+0(SB), Y5, Y4
+	VPSHUFB        split1G<>+0(SB), Y6, Y8
+	VPOR           Y8, Y4, Y4
+	VPSHUFB        split2G<>+0(SB), Y7, Y8
+	VPOR           Y8, Y4, Y4
+	VPSHUFB        split0B<>+0(SB), Y5, Y8
+	VPSHUFB        split1B<>+0(SB), Y6, Y12
+	VPOR           Y12, Y8, Y8
+	VPSHUFB        split2B<>+0(SB), Y7, Y12
+	VPOR           Y12, Y8, Y8
+	VPXOR          lookUpTop<>+0(SB), Y3, Y3
+	VPXOR          lookUpTop<>+0(SB), Y4, Y4
+	VPXOR          lookUpTop<>+0(SB), Y8, Y8
+	VBROADCASTI128 128(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 384(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 640(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 144(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 400(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 656(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 160(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 416(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 672(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 176(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 432(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 688(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 192(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 448(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 704(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 208(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 464(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 720(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 224(CX), Y12
+	VPSHUFB        Y3, Y12, Y12
+	VPXOR          Y12, Y10, Y10
+	VPSUBSB        lookUpSixteen<>+0(SB), Y3, Y3
+	VBROADCASTI128 480(CX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPXOR          Y12, Y11, Y11
+	VPSUBSB        lookUpSixteen<>+0(SB), Y4, Y4
+	VBROADCASTI128 736(CX), Y12
+	VPSHUFB        Y8, Y12, Y12
+	VPXOR          Y12, Y9, Y9
+	VPSUBSB        lookUpSixteen<>+0(SB), Y8, Y8
+	VBROADCASTI128 240(CX), Y12
+	VPSHUFB        Y3, Y12, Y3
+	VPXOR          Y3, Y10, Y10
+	VBROADCASTI128 496(CX), Y12
+	VPSHUFB        Y4, Y12, Y3
+	VPXOR          Y3, Y11, Y11
+	VBROADCASTI128 752(CX), Y12
+	VPSHUFB        Y8, Y12, Y3
+	VPXOR          Y3, Y9, Y9
+	VPSHUFB        merge0R<>+0(SB), Y10, Y3
+	VPSHUFB        merge0G<>+0(SB), Y11, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        merge0B<>+0(SB), Y9, Y4
+	VPOR           Y4, Y3, Y3
+	VPSHUFB        merge1R<>+0(SB), Y10, Y4
+	VPSHUFB        merge1G<>+0(SB), Y11, Y8
+	VPOR           Y8, Y4, Y4
+	VPSHUFB        merge1B<>+0(SB), Y9, Y8
+	VPOR           Y8, Y4, Y4
+	VPSHUFB        merge2R<>+0(SB), Y10, Y8
+	VPSHUFB        merge2G<>+0(SB), Y11, Y10
+	VPOR           Y10, Y8, Y8
+	VPSHUFB        merge2B<>+0(SB), Y9, Y9
+	VPOR           Y9, Y8, Y8
+	VMOVDQU        X3, (AX)
+	VEXTRACTI128   $0x01, Y3, 48(AX)
+	VMOVDQU        X4, 16(AX)
+	VEXTRACTI128   $0x01, Y4, 64(AX)
+	VMOVDQU        X8, 32(AX)
+	VEXTRACTI128   $0x01, Y8, 80(AX)
+	ADDQ           $0x60, AX
+	SUBQ           $0x20, DX
+	JG             group
+	VZEROUPPER
+	RET

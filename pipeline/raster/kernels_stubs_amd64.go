@@ -26,3 +26,63 @@ func roundSums(dst *byte, near *byte, sums *float32, low float32, high float32, 
 //
 //go:noescape
 func exactSums(sums *[8]float32, src *float32, rows *int, columns *[8]int, kernel *float32, w int, h int)
+
+// sumGreys sums the greys of n pixels, 8 at a time; n is a multiple of it and at most 1<<24. 4 bytes behind them are read.
+//
+//go:noescape
+func sumGreys(p *byte, n int) uint64
+
+// setGreys makes all channels of n pixels the grey, 8 at a time; n is a multiple of it. 4 bytes behind them are read.
+//
+//go:noescape
+func setGreys(p *byte, n int)
+
+// mixGreys adds to the grey of each of n pixels, 8 at a time, factor times what each channel has more than it; n is a multiple of 8. 4 bytes
+// behind them are read.
+//
+//go:noescape
+func mixGreys(p *byte, n int, factor float32)
+
+// sharpenBytes makes n values of a row, 16 at a time; n is a multiple of it: factor times what the value of here has more than its blur, added to
+// that. above, here and below are where the values to the left of the first one's neighbours lie; dst is where the first goes, and none of them.
+//
+//go:noescape
+func sharpenBytes(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)
+
+// turnHues turns the hues of n pixels, 8 at a time; n is a multiple of it. turned has a word for each hue: the share of the saturation that the middle
+// channel loses, and, for red, green and blue from the lowest byte on, which of highest, middle and lowest value they become, 0 to 2. The second
+// half of the words is for hues that come out whole. 4 bytes behind the pixels are read.
+//
+//go:noescape
+func turnHues(p *byte, n int, turned *[512]uint32)
+
+// findTensorGreys makes the greys of n pixels, 8 at a time; n is a multiple of it. 4 bytes behind the pixels are read.
+//
+//go:noescape
+func findTensorGreys(dst *byte, p *byte, n int)
+
+// setTensorGreys is setGreys with torchvision's grey.
+//
+//go:noescape
+func setTensorGreys(p *byte, n int)
+
+// mixTensorGreys mixes each channel of n pixels, 8 at a time, with torchvision's grey: factor parts with rest; n is a multiple of 8. 4 bytes behind
+// them are read.
+//
+//go:noescape
+func mixTensorGreys(p *byte, n int, factor float32, rest float32)
+
+// turnTensorHues turns the hues of n pixels, 8 at a time, as torchvision does; n is a multiple of it. 4 bytes behind them are read.
+//
+//go:noescape
+func turnTensorHues(p *byte, n int, by float32)
+
+// lookUpBytes replaces n bytes, 32 at a time, by those of a table, of which the parts were made; n is a multiple of 32.
+//
+//go:noescape
+func lookUpBytes(p *byte, parts *[256]byte, n int)
+
+// lookUpPixels replaces the values of n pixels, 32 at a time, by those of a table for each channel, of which the parts were made; n is a multiple of 32.
+//
+//go:noescape
+func lookUpPixels(p *byte, parts *[3][256]byte, n int)

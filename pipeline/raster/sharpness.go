@@ -1,6 +1,9 @@
 package raster
 
-import "github.com/feedwater-io/feedwater/pipeline/pixel"
+import (
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixel"
+)
 
 // AdjustSharpness mixes a blurred picture with the picture: 0 blurs, 1 is the picture, 2 sharpens.
 func AdjustSharpness(factor float64) Effect {
@@ -12,14 +15,23 @@ func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	if m.W < 3 || m.H < 3 {
 		return
 	}
-	t, size := fillShares(w, float32(e.Numbers[0])), 3*m.W
+	factor, size := float32(e.Numbers[0]), 3*m.W
+	t := fillShares(w, factor)
+	vector := 0 // values between the first and the last pixel
+	if w.Level == kernel.AVX2 {
+		vector = (size - 6) &^ 15
+	}
 	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
 	copy(above, m.Row(0))
 	for y := 1; y < m.H-1; y++ {
 		row := m.Row(y)
 		copy(here, row)
-		sharpenRow(row, above, here, m.Row(y+1), t)
+		below := m.Row(y + 1)
+		if vector > 0 {
+			sharpenBytes(&row[3], &above[0], &here[0], &below[0], vector, factor)
+		}
+		sharpenRow(row[vector:], above[vector:], here[vector:], below[vector:], t)
 		above, here = here, above
 	}
 }

@@ -12,6 +12,21 @@ func main() {
 	pairSums()
 	roundSums()
 	exactSums()
+	s, l := makeShuffles(), makeLuma()
+	b := bounds{floats("mixMost", 512), floats("mixLeast", -512), floats("mixByte", 255)}
+	sumGreys(s, l)
+	setGreys(s, l)
+	mixGreys(s, l, b)
+	sharpen(b)
+	h, t := makeHues(), makeTensorLuma()
+	turnHues(s, h)
+	findTensorGreys(s, t)
+	setTensorGreys(s, t)
+	mixTensorGreys(s, t, b.byteMost)
+	turnTensorHues(s, makeUnitHues(h))
+	look := makeLookups()
+	lookUpBytes(look)
+	lookUpPixels(look, makePlanes())
 	Generate()
 }
 

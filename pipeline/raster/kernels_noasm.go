@@ -1,0 +1,37 @@
+//go:build !amd64 || purego
+
+package raster
+
+func hasFused(string) bool { return false }
+
+func widenBytes(*float32, *byte, int) { panic("raster: built without assembly") }
+
+func pairSums(_, _ *float32, _ *int, _ *float32, _, _ int) { panic("raster: built without assembly") }
+
+func roundSums(_, _ *byte, _ *float32, _, _ float32, _ int) { panic("raster: built without assembly") }
+
+func exactSums(_ *[8]float32, _ *float32, _ *int, _ *[8]int, _ *float32, _, _ int) {
+	panic("raster: built without assembly")
+}
+
+func sumGreys(*byte, int) uint64 { panic("raster: built without assembly") }
+
+func setGreys(*byte, int) { panic("raster: built without assembly") }
+
+func mixGreys(*byte, int, float32) { panic("raster: built without assembly") }
+
+func sharpenBytes(_, _, _, _ *byte, _ int, _ float32) { panic("raster: built without assembly") }
+
+func turnHues(*byte, int, *[512]uint32) { panic("raster: built without assembly") }
+
+func lookUpBytes(*byte, *[256]byte, int) { panic("raster: built without assembly") }
+
+func lookUpPixels(*byte, *[3][256]byte, int) { panic("raster: built without assembly") }
+
+func findTensorGreys(_, _ *byte, _ int) { panic("raster: built without assembly") }
+
+func setTensorGreys(*byte, int) { panic("raster: built without assembly") }
+
+func mixTensorGreys(*byte, int, float32, float32) { panic("raster: built without assembly") }
+
+func turnTensorHues(*byte, int, float32) { panic("raster: built without assembly") }
