@@ -15,6 +15,7 @@
 #   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test-deploy
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
+#   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make same                 note that units whose source changed make the same bytes, if they do; docs/revisions.md
@@ -186,7 +187,7 @@ lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(CHECK_REACHED)
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
-	cd python && $(VENV)/bin/ruff check . ../examples ../bench && $(VENV)/bin/ruff format --check . ../examples ../bench && $(VENV)/bin/mypy
+	cd python && $(VENV)/bin/ruff check . ../examples ../bench ../deploy && $(VENV)/bin/ruff format --check . ../examples ../bench ../deploy && $(VENV)/bin/mypy
 	@$(MAKE) structure
 
 structure:
@@ -306,14 +307,19 @@ notices: build $(TOOLS)/.notices-ready
 # The time at which the list was made is left out: it is that of the program, whenever that is built.
 write-sbom = $(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -version $(VERSION) $(1) 2>bin/sbom.log | sed '/^    "timestamp": /d' >$(2) || { cat bin/sbom.log; exit 1; }; rm bin/sbom.log
 
-# The program of an image says which commit it is of by COMMIT alone, so that it is the same wherever it is built.
-image: $(TOOLS)/.notices-ready
-	$(call say,OCI image)
-	@mkdir -p bin/image dist
+# A program for others says which commit it is of by COMMIT alone, so that it is the same wherever it is built.
+.PHONY: programs
+programs: $(TOOLS)/.notices-ready
+	$(call say,programs without cgo)
+	@mkdir -p bin/image
 	$(GO) run ./deploy/notices bin/image/NOTICES.txt ./cmd/feedwater
 	for p in $(PLATFORMS); do GOOS=$${p%%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 GOFLAGS= CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
 	  -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/image/feedwater-$${p//\//-} ./cmd/feedwater; done
 	$(call write-sbom,bin/image/feedwater-$(subst /,-,$(firstword $(PLATFORMS))),bin/image/feedwater.cdx.json)
+
+image: programs
+	$(call say,OCI image)
+	@mkdir -p dist
 	cd deploy/tools && $(GO) run ./image -certificates '$(CURDIR)/bin/image/ca-certificates.crt'
 	cd deploy/tools && $(GO) run ./image -out '$(CURDIR)/dist/image' -name '$(IMAGE_NAME)' -version '$(VERSION)' -revision '$(COMMIT)' -created $(CREATED) \
 	  -doc '$(CURDIR)/LICENSE' -doc '$(CURDIR)/bin/image/NOTICES.txt' -doc '$(CURDIR)/bin/image/feedwater.cdx.json' \
@@ -323,13 +329,23 @@ manifests:
 	@mkdir -p deploy/kubernetes
 	cd deploy/tools && $(GO) run ./manifests ../helm/feedwater ../kubernetes
 
-test-deploy: build test-image $(TOOLS)/.shellcheck-ready
+ENGINE_TEST = PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/python $(VENV)/bin/python -m pytest -q -p no:cacheprovider --rootdir deploy
+
+test-deploy: build test-image $(VENV)/.ready $(TOOLS)/.shellcheck-ready
 	$(call say,chart and manifests)
 	cd deploy/tools && $(GO) vet ./... && $(GO) test -count=1 ./chart
 	$(call say,the unit of systemd)
 	@if command -v systemd-analyze >/dev/null; then deploy/test-systemd.sh; else echo 'not verified, it needs systemd-analyze'; fi
 	$(call say,shell scripts)
-	$(CURDIR)/.tools/shellcheck/bin/shellcheck $$(git ls-files '*.sh') .ci/run
+	$(CURDIR)/.tools/shellcheck/bin/shellcheck $$(git ls-files '*.sh' '*.sbatch') .ci/run
+	$(call say,the script that follows the number of nodes)
+	$(ENGINE_TEST) deploy/slurm/test_scale.py
+
+.PHONY: test-slurm
+# Nothing is installed: the test says which packages are missing.
+test-slurm: build $(VENV)/.ready
+	$(call say,nodes as jobs of Slurm)
+	$(ENGINE_TEST) -s deploy/slurm/test_slurm.py
 
 # The image is made once more, in a copy of the tree that lies elsewhere. The Dockerfile is followed where there is buildah.
 test-image: image

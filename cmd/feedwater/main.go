@@ -57,26 +57,30 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM, which told is told of; from then on a second one ends the process, as
-// usual.
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM, which told is told of. From then on SIGINT ends the process, as usual, and
+// SIGTERM does nothing: engines that end a script and what it runs, as Slurm does, send it twice.
 func untilSignal(told func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	interrupts, terms := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	signal.Notify(terms, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
-		case <-signals:
+		case <-interrupts:
+			told()
+		case <-terms:
 			told()
 		case <-ctx.Done():
 		}
-		signal.Stop(signals)
+		signal.Stop(interrupts)
 		cancel()
 	}()
 	return ctx, func() {
 		cancel()
 		<-done
+		signal.Stop(terms)
 	}
 }
 

@@ -61,7 +61,7 @@ A folder holds one folder per class, as torchvision's ImageFolder wants it. A tr
 feedwater.Loader("imagenet/train", ..., nodes="HOST:7070"). All nodes of a job need the same files; where they lie does not matter.
 
 The node keeps nothing: it can be killed, restarted or joined by others at any time, and trainers go on with the same batches.
-SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second one ends the node at once.`,
+SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second Ctrl-C ends the node at once.`,
 		Example: `  feedwater serve --data imagenet=/data/imagenet
   feedwater serve --data imagenet=/data/imagenet --listen :7070 --tls-cert node.pem --tls-key node-key.pem --client-ca ca.pem
   feedwater serve --data imagenet=/data/imagenet --listen 10.0.0.5:7070 --insecure --http :7071

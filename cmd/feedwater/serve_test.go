@@ -401,6 +401,18 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
+// SIGTERM that comes again, as from an engine that tells a script and what it runs, ends no drain; Ctrl-C does.
+func TestSecondTermIsTheSame(t *testing.T) {
+	log, kill, wait := signalled(t, "127.0.0.1:0")
+	kill(syscall.SIGTERM)
+	log.await("msg=draining")
+	kill(syscall.SIGTERM)
+	kill(syscall.SIGINT)
+	if status := wait(); status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v (code %d, signal %v)\n%s", status, status.ExitStatus(), status.Signal(), log)
+	}
+}
+
 // A hangup, a word to read files again for other servers, ends nothing; SIGTERM does, in order.
 func TestSignalDrains(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")

@@ -1,0 +1,85 @@
+"""A training job that tells what it gets, a line of JSON for each step, and at the end the digest of all.
+
+trainer.py SOURCE [--nodes NODES] [--steps N] [--period SECONDS] [--batch N] [--picture N] [--start-timeout SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from hashlib import blake2b
+from typing import Any
+
+import feedwater
+from feedwater import transforms
+
+SEED = 17
+
+
+def say(**what: Any) -> None:
+    """One line for who watches."""
+    print(json.dumps(what), flush=True)
+
+
+def without_core() -> float:
+    """For how long this thread could have run, and had no core: on a busy machine that is no wait for data."""
+    with open("/proc/thread-self/schedstat") as stat:
+        return int(stat.read().split()[1]) / 1e9
+
+
+def train(options: argparse.Namespace) -> None:
+    """Takes so many batches, of as many epochs as that needs, in order."""
+    loader = feedwater.Loader(
+        options.source,
+        [transforms.RandomResizedCrop(options.picture), transforms.RandomHorizontalFlip()],
+        batch_size=options.batch,
+        shuffle=True,
+        seed=SEED,
+        tail="drop",
+        rank=0,
+        num_replicas=1,
+        fields=("image", "label", "index"),
+        nodes=options.nodes,
+        insecure=bool(options.nodes),
+        start_timeout=options.start_timeout,
+    )
+    say(begins=time.time())
+    digest, step, due = blake2b(digest_size=16), 0, 0.0
+    while step < options.steps:
+        batches = iter(loader)
+        while step < options.steps:
+            lacked, asked = without_core(), time.perf_counter()
+            batch = next(batches, None)
+            if batch is None:
+                break
+            came = time.perf_counter()
+            wait = max(0.0, came - asked - (without_core() - lacked))
+            for array in batch:
+                digest.update(memoryview(array.numpy() if hasattr(array, "numpy") else array).cast("B"))
+            del batch
+            step += 1
+            say(step=step, wait=round(wait, 4), at=time.time())
+            # A late batch is not made up for: the step takes its time, as a GPU's would.
+            due = came + options.period
+            time.sleep(max(0.0, due - time.perf_counter()))
+    say(digest=digest.hexdigest())
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("source")
+    parser.add_argument("--nodes", default=os.environ.get("TRAINER_NODES") or None)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--period", type=float, default=0.0)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--picture", type=int, default=64)
+    parser.add_argument("--start-timeout", type=float, default=120.0)
+    train(parser.parse_args(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
