@@ -35,7 +35,7 @@
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other
-#   make fuzz-pillow [TIME=30s]  damaged JPEG files, other ones each time, decoded here and by Pillow
+#   make fuzz-pillow [TIME=30s]  damaged JPEG, PNG and WebP files, other ones each time, decoded here and by Pillow
 #   make notices              bin/NOTICES.txt and bin/feedwater.cdx.json: licences and SBOM of what is linked into the program
 #   make image [PLATFORMS="linux/amd64 linux/arm64"] [IMAGE_NAME=name:tag]  dist/image and dist/image.tar: the program as an OCI image
 #   make packages             dist/feedwater_*.deb and dist/feedwater-*.rpm
@@ -283,8 +283,8 @@ fuzz:
 	done
 
 fuzz-pillow: $(VENV)/.ready
-	$(call say,damaged JPEG files here and in Pillow for $(TIME))
-	$(GO) test ./pipeline/codec/jpeg -run 'TestMutants$$' -v -timeout 0 -mutants-for $(TIME)
+	$(call say,damaged JPEG PNG and WebP files here and in Pillow for $(TIME) each)
+	$(GO) test ./pipeline/codec/jpeg ./pipeline/codec -run 'TestMutants$$' -v -timeout 0 -mutants-for $(TIME)
 
 simulate:
 	$(call say,$(SEEDS) seeds of nodes and trainers in virtual time)

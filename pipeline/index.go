@@ -22,6 +22,9 @@ type Index struct {
 	Dir string
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
 	MaxBytes int64
+	// ProgressiveBytes is what the copies of progressive JPEG files may take beside that, which are about as large as the
+	// files. Those that are there stay: nothing makes room for others. Default 0: none are made.
+	ProgressiveBytes int64
 	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and
 	// take more bytes. Default 8.
 	Interval int
@@ -46,15 +49,6 @@ func (x Index) withDefaults() Index {
 	return x
 }
 
-// openCache finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
-func (x *Index) openCache(fingerprint string, samples int, revisions revision.Set) (*imageindex.Cache, error) {
-	name := fingerprint
-	for _, format := range codec.IndexedFormats() {
-		name += fmt.Sprintf(" by %v", revisions.OfFormat(format))
-	}
-	return imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
-}
-
 // indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is
 // closed.
 type indexes struct {
@@ -76,7 +70,7 @@ type namedStore struct {
 	samples     int
 	turn        uint64 // of the storage, that it is opened in
 	ready       chan struct{}
-	*imageindex.Cache
+	*records
 }
 
 // maxStoreBytes is what the stores that are open at once hold in memory together: 8 bytes for a picture.
@@ -107,7 +101,7 @@ func (x *Index) folderName() string {
 const openWithin = time.Second
 
 // storeOf returns the store of a data set, nil if there is none.
-func (x *indexes) storeOf(fingerprint string, samples int) *imageindex.Cache {
+func (x *indexes) storeOf(fingerprint string, samples int) *records {
 	if x.index == nil {
 		return nil
 	}
@@ -116,7 +110,7 @@ func (x *indexes) storeOf(fingerprint string, samples int) *imageindex.Cache {
 	defer timeout.Stop()
 	select {
 	case <-s.ready:
-		return s.Cache
+		return s.records
 	case <-timeout.C:
 		return nil
 	}
@@ -124,7 +118,7 @@ func (x *indexes) storeOf(fingerprint string, samples int) *imageindex.Cache {
 
 // findAnew looks for the index of a file with nothing of the store that is open. The error is none of what it finds.
 func (x *indexes) findAnew(data *dataset.Snapshot, i int, file []byte) error {
-	s, err := x.index.openCache(data.Fingerprint(), data.Len(), x.revisions)
+	s, err := x.index.openRecords(data.Fingerprint(), data.Len(), x.revisions)
 	if err != nil {
 		return err
 	}
@@ -136,7 +130,7 @@ func (x *indexes) findAnew(data *dataset.Snapshot, i int, file []byte) error {
 // jobIndex is the store of a job's data set, in one turn of its storage; nil: none is kept.
 type jobIndex struct {
 	turn  uint64
-	store *imageindex.Cache
+	store *records
 }
 
 // indexOf is what a job begins with.
@@ -150,7 +144,7 @@ func (x *indexes) indexOf(s *dataset.Snapshot) *jobIndex {
 
 // indexNow is the store of a job's data set; nil: none is kept. When its storage has come back after it did not answer the store is opened anew, by
 // one of those who ask; meanwhile the others go on without.
-func (j *Job) indexNow() *imageindex.Cache {
+func (j *Job) indexNow() *records {
 	now := j.index.Load()
 	if now == nil || now.turn == j.p.indexes.root.Turn() {
 		return now.cache()
@@ -164,7 +158,7 @@ func (j *Job) indexNow() *imageindex.Cache {
 	return anew.store
 }
 
-func (i *jobIndex) cache() *imageindex.Cache {
+func (i *jobIndex) cache() *records {
 	if i == nil {
 		return nil
 	}
@@ -184,12 +178,12 @@ func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
 			return s
 		}
 		x.running.Go(func() { // what it has open may hang for ever
-			if <-s.ready; s.Cache != nil {
+			if <-s.ready; s.records != nil {
 				s.Abandon()
 			}
 		})
 	}
-	x.makeRoom(imageindex.HeldBytes(samples))
+	x.makeRoom(x.index.heldBytes(samples))
 	s := &namedStore{fingerprint: fingerprint, samples: samples, turn: turn, ready: make(chan struct{})}
 	x.stores = append(x.stores, s)
 	x.running.Go(func() { x.openStore(s) })
@@ -200,12 +194,12 @@ func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
 // larger. mu is held.
 func (x *indexes) makeRoom(bytes int64) {
 	for _, s := range x.stores {
-		bytes += imageindex.HeldBytes(s.samples)
+		bytes += x.index.heldBytes(s.samples)
 	}
 	for bytes > x.most && len(x.stores) > 0 {
 		oldest := x.stores[0]
 		x.stores = slices.Delete(x.stores, 0, 1)
-		bytes -= imageindex.HeldBytes(oldest.samples)
+		bytes -= x.index.heldBytes(oldest.samples)
 		x.running.Go(func() {
 			x.index.Trouble(ErrManyIndexes)
 			x.shutStore(oldest)
@@ -216,14 +210,14 @@ func (x *indexes) makeRoom(bytes int64) {
 // openStore opens a store.
 func (x *indexes) openStore(s *namedStore) {
 	defer close(s.ready)
-	open := func(func()) (*imageindex.Cache, error) {
-		return x.index.openCache(s.fingerprint, s.samples, x.revisions)
+	open := func(func()) (*records, error) {
+		return x.index.openRecords(s.fingerprint, s.samples, x.revisions)
 	}
 	var err error
-	if s.Cache, err = storage.Do(context.Background(), x.root, "open the index", open, (*imageindex.Cache).Close); err == nil {
+	if s.records, err = storage.Do(context.Background(), x.root, "open the index", open, (*records).Close); err == nil {
 		return
 	}
-	s.Cache = nil
+	s.records = nil
 	x.mu.Lock()
 	x.stores = slices.DeleteFunc(x.stores, func(other *namedStore) bool { return other == s }) // the next job tries again
 	x.mu.Unlock()
@@ -234,17 +228,17 @@ func (x *indexes) openStore(s *namedStore) {
 // gathered is lost.
 func (x *indexes) shutStore(s *namedStore) {
 	<-s.ready
-	if s.Cache == nil {
+	if s.records == nil {
 		return
 	}
-	if err := closeStore(context.Background(), x.root, s.Cache, x.index.folderName()); err != nil {
+	if err := closeStore(context.Background(), x.root, s.records, x.index.folderName()); err != nil {
 		s.Abandon()
 		x.index.Trouble(err)
 	}
 }
 
 // closeStore closes a store whose files lie in a folder. The error is a *storage.HungError or that of ctx.
-func closeStore(ctx context.Context, root *storage.Root, s *imageindex.Cache, folder string) error {
+func closeStore(ctx context.Context, root *storage.Root, s *records, folder string) error {
 	shut := func(func()) (struct{}, error) { s.Close(); return struct{}{}, nil }
 	_, err := storage.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
 		return func() error { return imageindex.Probe(folder) }
@@ -272,19 +266,20 @@ type indexing struct {
 
 // useIndex readies the codec for the file that a worker has read: with its index, or to make one.
 func (d *decoder) useIndex(j *Job, k *worker) {
-	d.wanted = k.making
+	d.wanted = k.making.index
 	if k.store == nil {
 		return
 	}
 	interval := 0
-	if k.making {
+	if d.wanted {
 		interval = j.p.indexes.index.Interval
 	}
+	d.codec.RecordCopies(k.making.copies)
 	d.codec.UseIndex(k.found, interval)
 }
 
 // keepIndex keeps the index that was made while a sample was decoded, in the store that was asked for it before.
-func (d *decoder) keepIndex(store *imageindex.Cache, sample uint64, file []byte) {
+func (d *decoder) keepIndex(store *records, sample uint64, file []byte) {
 	x := &d.indexing
 	if x.wanted {
 		x.made = d.codec.AppendIndex(x.made[:0])

@@ -11,7 +11,6 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
@@ -74,11 +73,11 @@ func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapsho
 }
 
 // openStore opens the store.
-func (m *indexMaker) openStore(ctx context.Context) (*imageindex.Cache, error) {
-	open := func(func()) (*imageindex.Cache, error) {
-		return m.index.openCache(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
+func (m *indexMaker) openStore(ctx context.Context) (*records, error) {
+	open := func(func()) (*records, error) {
+		return m.index.openRecords(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
 	}
-	return storage.Do(ctx, m.kept, "open the index", open, (*imageindex.Cache).Close)
+	return storage.Do(ctx, m.kept, "open the index", open, (*records).Close)
 }
 
 // keepWithin is how long what was made may take to be written when ctx has ended.
@@ -111,7 +110,7 @@ func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte
 type indexMaker struct {
 	index    Index
 	snapshot *dataset.Snapshot
-	store    *imageindex.Cache
+	store    *records
 	root     *storage.Root // of the pictures
 	kept     *storage.Root // of the index
 	next     atomic.Int64
@@ -143,9 +142,10 @@ func (m *indexMaker) indexPictures(ctx context.Context, d *codec.Decoder) {
 
 // indexPicture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
 func (m *indexMaker) indexPicture(ctx context.Context, d *codec.Decoder, i int, file, index []byte) []byte {
-	index, _ = m.store.Find(i, file, index)
+	index, wanted := m.store.Find(i, file, index)
 	had, made := len(index) > 0 && codec.IsIndexOf(index, m.index.Interval), false
 	if !had {
+		d.RecordCopies(wanted.copies || codec.IsCopy(index))
 		d.UseIndex(nil, m.index.Interval)
 		index = index[:0]
 		if _, _, err := d.Parse(file, codec.DefaultLimits()); err == nil {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -386,4 +387,95 @@ func TestIndexIsOpenedAnewWhenItsStorageComesBack(t *testing.T) {
 			t.Errorf("%d indexes, were %d", n, count)
 		}
 	})
+}
+
+// progressiveFolder has progressive pictures, and one of each other kind.
+func progressiveFolder(t *testing.T) (dir string, progressive int) {
+	t.Helper()
+	dir = indexFolder(t)
+	for i := range 12 {
+		m := jpegtest.Photograph(uint64(i), i, 90+10*i, 200-9*i)
+		write(t, fmt.Sprintf("%s/class_%d/progressive-%d.jpg", dir, i%2, i), jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60 + 3*i}))
+	}
+	return dir, 13 // with that of indexFolder
+}
+
+// Copies of progressive files change no byte, are found by the next process, and are made only where they have a share of the disk; where that is full
+// those that are there stay.
+func TestCopiesChangeNothing(t *testing.T) {
+	dir, progressive := progressiveFolder(t)
+	cache, other := t.TempDir(), t.TempDir()
+	want := epochs(t, open(t, dir, skipPlan, Options{}))
+	run := func(what, dir string, x Index, indexed int) {
+		t.Helper()
+		x.Trouble = func(err error) { t.Errorf("%s: %v", what, err) }
+		p, err := Open(Options{Index: &x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		j := prepare(t, p, dir, skipPlan)
+		if got := epochs(t, j); got != want {
+			t.Errorf("%s: other bytes", what)
+		}
+		if n := indexCount(t, j); n != indexed {
+			t.Errorf("%s: %d pictures have an index, not %d", what, n, indexed)
+		}
+	}
+	const small = 18
+	run("no share", dir, Index{Dir: cache}, small)
+	run("first", dir, Index{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+	copies := indexFiles(t, filepath.Join(cache, copiesFolder))
+	if len(copies) != 1 {
+		t.Fatalf("%d files", len(copies))
+	}
+	run("again", dir, Index{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+	run("a full share", dir, Index{Dir: cache, ProgressiveBytes: 1}, small+progressive) // those that are there are used
+	run("none", dir, Index{Dir: other, ProgressiveBytes: 1}, small)
+	first, another := want, dir+"/class_0/progressive-0.jpg"
+	if err := os.Remove(another); err != nil {
+		t.Fatal(err)
+	}
+	want = epochs(t, open(t, dir, skipPlan, Options{}))
+	run("another data set", dir, Index{Dir: cache, ProgressiveBytes: 1}, small)
+	write(t, another, jpegtest.Encode(jpegtest.Photograph(0, 0, 90, 200), jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60}))
+	want = first
+	if after := indexFiles(t, filepath.Join(cache, copiesFolder)); !slices.Equal(after, copies) {
+		t.Errorf("%d files, not those that were there", len(after))
+	}
+	data, err := os.ReadFile(copies[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 3))
+	for range 10 {
+		b := slices.Clone(data)
+		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		write(t, copies[0], b)
+		run("a flipped bit", dir, Index{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+		for _, name := range indexFiles(t, filepath.Join(cache, copiesFolder)) {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// IndexSnapshot makes copies ahead of time, once.
+func TestIndexSnapshotMakesCopies(t *testing.T) {
+	dir, progressive := progressiveFolder(t)
+	x := Index{Dir: t.TempDir(), ProgressiveBytes: 1 << 30}
+	roots := storage.New(storage.Options{})
+	defer roots.Close()
+	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	for i, want := range [2]Indexed{{Made: 18 + progressive}, {Kept: 18 + progressive}} {
+		done, err := IndexSnapshot(t.Context(), roots, data, x, 2, nil)
+		if err != nil || done.Made != want.Made || done.Kept != want.Kept {
+			t.Errorf("%d: %+v, %v", i, done, err)
+		}
+	}
 }

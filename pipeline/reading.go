@@ -107,7 +107,7 @@ func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error
 
 // findIndex looks for the index of the sample's file. Where its storage does not answer the sample is made without.
 func (k *worker) findIndex(j *Job, ref batch.Ref) error {
-	k.making, k.found = false, k.found[:0]
+	k.making, k.found = recording{}, k.found[:0]
 	if k.store, k.index = j.indexNow(), int(ref.Index); k.store == nil {
 		return nil
 	}

@@ -188,7 +188,7 @@ func TestIndexOfAnotherDecoder(t *testing.T) {
 		decoder revision.Set
 		found   bool
 	}{{revision.Build(), false}, {other, false}, {revision.Build(), true}, {other, true}} {
-		s, err := x.openCache("fingerprint", 1, c.decoder)
+		s, err := x.openRecords("fingerprint", 1, c.decoder)
 		if err != nil {
 			t.Fatal(err)
 		}

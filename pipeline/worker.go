@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
@@ -21,11 +20,11 @@ type worker struct {
 	// What is read, or was last: the file of a sample of a snapshot, or what a store has of one.
 	snapshot *dataset.Snapshot
 	root     *storage.Root
-	store    *imageindex.Cache // nil: none is kept
+	store    *records // nil: none is kept
 	index    int
 
-	found  []byte // index of the file
-	making bool   // it has none, and one is wanted
+	found  []byte    // index of the file
+	making recording // where it has none
 
 	// The sample at hand. places are the roots that it holds a place of; who reads on gives them back.
 	want    *Want

@@ -125,3 +125,35 @@ func TestOtherThingsAreSkipped(t *testing.T) {
 		t.Errorf("%d found", n)
 	}
 }
+
+// In a folder that is steady nothing makes room: files of all data sets stay, and one that finds no room keeps nothing and says nothing.
+func TestSteadyFolder(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, Options{Dir: dir, Steady: true})
+	fill(first)
+	first.Close()
+	size := bytesIn(t, dir)
+	told := func(err error) { t.Error(err) }
+	for _, most := range []int64{1, size, size + 100} {
+		other, err := Open("other", samples, Options{Dir: dir, Steady: true, MaxBytes: most, Trouble: told, pendingBytes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, make := other.Find(0, fileOf(0), nil); make || other.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
+			t.Errorf("%d bytes: a record is wanted, or kept", most)
+		}
+		other.Close()
+	}
+	other, err := Open("other", samples, Options{Dir: dir, Steady: true, MaxBytes: size + 2000, Trouble: told, pendingBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(other)
+	other.Close()
+	if n := bytesIn(t, dir); n <= size || n > size+2000 {
+		t.Errorf("%d bytes where %d were, and 2000 more may be", n, size)
+	}
+	if again := open(t, Options{Dir: dir, Steady: true, MaxBytes: 1}); found(t, again) != samples {
+		t.Errorf("%d found of what was there", found(t, again))
+	}
+}

@@ -26,6 +26,9 @@ type Options struct {
 	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not
 	// used for longest make room. Default 4 GiB.
 	MaxBytes int64
+	// Steady says that nothing makes room: what is in Dir stays, and a Store that finds no room for more keeps nothing,
+	// which is no trouble.
+	Steady bool
 	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not
 	// block. Default: nobody is told.
 	Trouble func(error)
@@ -142,6 +145,7 @@ func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 	s.taken.L = &s.mu
 	s.reportHeld(HeldBytes(samples))
 	s.lookForFiles()
+	s.stopped = o.Steady && errors.Is(s.makeRoom(int64(o.pendingBytes)), ErrFull)
 	return s, nil
 }
 

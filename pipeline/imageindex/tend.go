@@ -134,7 +134,7 @@ func (s *Cache) stopKeeping(err error) {
 	again := s.stopped
 	s.stopped = true
 	s.mu.Unlock()
-	if !again {
+	if isShare := s.options.Steady && errors.Is(err, ErrFull); !again && !isShare {
 		s.options.Trouble(fmt.Errorf("keep the index in %s: %w", s.options.Dir, err))
 	}
 }
@@ -193,7 +193,7 @@ func (s *Cache) makeRoom(n int64) error {
 		if total <= s.options.MaxBytes {
 			return nil
 		}
-		if !strings.HasPrefix(f.Name(), s.filePrefix()) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
+		if !s.options.Steady && !strings.HasPrefix(f.Name(), s.filePrefix()) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
 			total -= f.Size()
 		}
 	}
@@ -209,7 +209,7 @@ var ours = regexp.MustCompile(`^[0-9a-f]{32}(\.[0-9]+)?-[0-9a-f]{16}-[0-9]+(` + 
 // listFiles lists all files that count, and removes what killed processes left behind.
 func (s *Cache) listFiles() (files []fs.FileInfo, err error) {
 	entries, err := os.ReadDir(s.options.Dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, e := range entries {

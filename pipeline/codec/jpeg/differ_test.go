@@ -1,21 +1,19 @@
 package jpeg
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"image"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/pillowtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -32,7 +30,7 @@ func TestMutants(t *testing.T) {
 	if interpreter == "" {
 		return
 	}
-	m := &mutantRun{pillow: startPillow(t, interpreter), bases: mutantBases(t), decoders: allLevels(), seen: map[string]int{}}
+	m := &mutantRun{pillow: pillowtest.Start(t, interpreter, "JPEG", "MPO"), bases: mutantBases(t), decoders: allLevels(), seen: map[string]int{}}
 	begun := time.Now()
 	switch {
 	case *mutant != 0:
@@ -63,7 +61,7 @@ func mutantBases(t *testing.T) [2][][]byte {
 
 // mutantRun compares one damaged file after the other.
 type mutantRun struct {
-	pillow   *pillow
+	pillow   *pillowtest.Process
 	bases    [2][][]byte
 	decoders []*Decoder
 	seen     map[string]int
@@ -84,20 +82,20 @@ func (m *mutantRun) file(r *rand.Rand) []byte {
 func (m *mutantRun) compare(t *testing.T, n uint64) {
 	r := rand.New(rand.NewPCG(n, 9))
 	b := m.file(r)
-	m.pillow.ask(t, b)
+	m.pillow.Ask(t, b)
 	d := m.decoders[r.IntN(len(m.decoders))]
 	w, h, err := d.Parse(b, Limits{})
-	said := m.pillow.answer(t)
+	said := m.pillow.Answer(t)
 	var what string
 	switch {
-	case said.large || err == nil && w*h > answeredPixels:
+	case said.Large || err == nil && w*h > pillowtest.MostPixels:
 		what = "large"
-	case err != nil && said.refused != "":
+	case err != nil && said.Refused != "":
 		what = "refused by both"
 	case err != nil:
 		what = explained(err, d)
-	case said.refused != "":
-		what = "wrong: Pillow says " + said.refused
+	case said.Refused != "":
+		what = "wrong: Pillow says " + said.Refused
 	default:
 		what = m.pixels(d, r, said)
 	}
@@ -119,14 +117,14 @@ func keep(t *testing.T, path string, b []byte) {
 
 // pixels compares those of the file that d has parsed, and of a region of it. libjpeg-turbo's fast decoder takes fill bytes before a stuffed zero for a
 // marker, and the MCU in which they are keeps coefficients of that mistake; docs/formats.md.
-func (m *mutantRun) pixels(d *Decoder, r *rand.Rand, want said) string {
+func (m *mutantRun) pixels(d *Decoder, r *rand.Rand, want pillowtest.Answer) string {
 	w, h := d.parser.frame.w, d.parser.frame.h
-	if w != want.w || h != want.h {
-		return fmt.Sprintf("wrong: %dx%d, Pillow says %dx%d", w, h, want.w, want.h)
+	if w != want.W || h != want.H {
+		return fmt.Sprintf("wrong: %dx%d, Pillow says %dx%d", w, h, want.W, want.H)
 	}
 	for _, part := range []image.Rectangle{image.Rect(0, 0, w, h), randomRegion(r, w, h)} {
 		got, err := decodeRegion(d, part)
-		want := crop(want.pix, w, part)
+		want := crop(want.Pix, w, part)
 		if err == nil && !bytes.Equal(got, want) && bytes.Contains(d.parser.src, []byte{0xff, 0xff, 0}) {
 			return "fill bytes in the data"
 		}
@@ -134,7 +132,27 @@ func (m *mutantRun) pixels(d *Decoder, r *rand.Rand, want said) string {
 			return fmt.Sprintf("wrong: %s: region %v of %dx%d differs from byte %d on (%v)", d.output.kernels.Level, part, w, h, firstDifference(got, want), err)
 		}
 	}
-	return "equal"
+	return m.copyPixels(d, r, want)
+}
+
+// copyPixels compares a region that is decoded by the file's copy, if it has one.
+func (m *mutantRun) copyPixels(d *Decoder, r *rand.Rand, want pillowtest.Answer) string {
+	file := d.parser.src
+	d.RecordCopies(true)
+	d.Record(8)
+	index := d.AppendIndex(nil)
+	if d.RecordCopies(false); !IsCopy(index) {
+		return "equal"
+	}
+	part := randomRegion(r, want.W, want.H)
+	_, _, err := d.ParseIndexed(file, Limits{}, index)
+	if err != nil || len(d.index.marks) == 0 {
+		return fmt.Sprintf("wrong: the copy is not taken (%v)", err)
+	}
+	if got, err := decodeRegion(d, part); err != nil || !bytes.Equal(got, crop(want.Pix, want.W, part)) {
+		return fmt.Sprintf("wrong: region %v differs in the copy (%v)", part, err)
+	}
+	return "equal, as a copy too"
 }
 
 // explained names the reason for which a file is refused that Pillow takes. docs/formats.md says more of each.
@@ -153,75 +171,4 @@ func explained(err error, d *Decoder) string {
 		return "lossless"
 	}
 	return "wrong: refused, and Pillow takes it"
-}
-
-// answeredPixels is the largest picture that Pillow is asked for.
-const answeredPixels = 1 << 21
-
-// pillow is a process that decodes with Pillow.
-type pillow struct {
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-// said is what Pillow made of a file.
-type said struct {
-	large   bool
-	refused string // why; empty: w, h and pix are there
-	w, h    int
-	pix     []byte
-}
-
-// startPillow starts the process, which ends with the test.
-func startPillow(t *testing.T, interpreter string) *pillow {
-	command := exec.Command(interpreter, "testdata/pillow.py", "answer", fmt.Sprint(answeredPixels))
-	command.Stderr = os.Stderr
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close()
-		if err := command.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &pillow{in, bufio.NewReaderSize(out, 1<<20)}
-}
-
-// ask hands over a file. An answer must be taken before the next.
-func (p *pillow) ask(t *testing.T, b []byte) {
-	if _, err := p.in.Write(append(fmt.Appendf(nil, "%d\n", len(b)), b...)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (p *pillow) answer(t *testing.T) (s said) {
-	line, err := p.out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	verdict, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-	switch verdict {
-	case "large":
-		s.large = true
-	case "refused":
-		s.refused = rest
-	default:
-		if _, err := fmt.Sscan(rest, &s.w, &s.h); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		s.pix = make([]byte, 3*s.w*s.h)
-		if _, err := io.ReadFull(p.out, s.pix); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s
 }

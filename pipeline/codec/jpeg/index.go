@@ -30,6 +30,9 @@ const MaxIndexInterval = 1 << 16
 
 // IndexInterval is how many blocks lie between two marks of an index that AppendIndex made; 0 if it makes no sense.
 func IndexInterval(index []byte) int {
+	if IsCopy(index) {
+		_, index, _ = openCopy(index, Limits{Scans: math.MaxInt, ScanBlocks: math.MaxInt64})
+	}
 	n, k := binary.Uvarint(index)
 	if k <= 0 || n > MaxIndexInterval {
 		return 0
@@ -139,28 +142,44 @@ func (x *index) stuff(src []byte) {
 // ParseIndexed is Parse for a file whose index is at hand: AppendIndex must have made it of the very same bytes. What such a file holds
 // behind the scan's header is known to be accepted and not looked at again. An index that makes no sense is no harm: then this is Parse.
 func (d *Decoder) ParseIndexed(src []byte, l Limits, index []byte) (w, h int, err error) {
-	d.parsed, d.interval = false, 0
+	d.parsed, d.interval, d.copyInterval = false, 0, 0
 	d.several.trim()
-	if d.parser.parseHeader(src, l.withDefaults(), &d.coder.segment) != nil || !d.parser.indexable() ||
-		!d.index.read(index, &d.parser.frame, &d.parser.scans[0], len(src)-d.parser.scans[0].data) {
+	file, marks, ok := openCopy(index, l.withDefaults())
+	if !ok {
+		file = src
+	}
+	if d.parser.parseHeader(file, l.withDefaults(), &d.coder.segment) != nil || !d.parser.indexable() ||
+		!d.index.read(marks, &d.parser.frame, &d.parser.scans[0], len(file)-d.parser.scans[0].data) {
 		return d.Parse(src, l)
 	}
 	d.accept()
 	return d.parser.frame.w, d.parser.frame.h, nil
 }
 
+// RecordCopies says whether AppendIndex makes the copies that progressive files have for an index.
+func (d *Decoder) RecordCopies(wanted bool) { d.copies = wanted }
+
 // Record makes Decode note an index on its way, with a mark every so many blocks of 8 columns, at most MaxIndexInterval; 0: not. It is called
 // after Parse, and does nothing where there is an index or will be none.
 func (d *Decoder) Record(interval int) {
-	d.interval = 0
+	d.interval, d.copyInterval = 0, 0
+	if d.copies && d.canCopy() {
+		d.copyInterval = min(interval, MaxIndexInterval)
+		return
+	}
 	if d.parsed && d.parser.indexable() && len(d.index.marks) == 0 {
 		d.interval = min(interval, MaxIndexInterval)
 	}
 }
 
 // AppendIndex appends the index that Record asked for, and reads what Decode did not need for it. It appends nothing where Record
-// did not ask, or if the file is damaged: if its data ends too early or too late, or holds codes that the tables do not have.
+// did not ask, or if the file is damaged: if its data ends too early or too late, or holds codes that the tables do not have. The index of a
+// progressive file is a copy, see copyMark.
 func (d *Decoder) AppendIndex(dst []byte) []byte {
+	if n := d.copyInterval; n > 0 {
+		d.copyInterval = 0
+		return d.appendCopy(dst, n)
+	}
 	if d.interval == 0 {
 		return dst
 	}

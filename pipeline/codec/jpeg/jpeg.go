@@ -74,6 +74,11 @@ type Decoder struct {
 	output   output
 	index    index // no marks: none
 	interval int   // of the index to note, 0: none
+
+	level        string
+	copies       bool // are recorded
+	copyInterval int  // of the copy to make, 0: none
+	copier       *copier
 }
 
 // keptBytes is the most that each of a decoder's buffers keeps for the next file.
@@ -82,7 +87,7 @@ const keptBytes = 32 << 20
 // NewDecoder returns a decoder that uses the kernels of a level, which must be one that this processor can run.
 func NewDecoder(level string) *Decoder {
 	k := kernel.JPEGFor(level)
-	d := new(Decoder)
+	d := &Decoder{level: level}
 	d.coder.vector, d.coder.segment.unstuff = level == kernel.AVX2, k.Unstuff
 	d.output.kernels = k
 	return d
@@ -93,7 +98,7 @@ func NewDecoder(level string) *Decoder {
 // entropy-coded data gives the pixels that libjpeg gives. Parse allocates no memory that depends on the size the file claims, so
 // the caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
-	d.parsed, d.interval, d.index.marks = false, 0, d.index.marks[:0]
+	d.parsed, d.interval, d.copyInterval, d.index.marks = false, 0, 0, d.index.marks[:0]
 	d.several.trim()
 	if err := d.parser.parse(src, l.withDefaults(), &d.coder.segment); err != nil {
 		return 0, 0, fmt.Errorf("jpeg: %w", err)
@@ -104,7 +109,7 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 
 // Release lets go of the parsed file, and of memory that only a huge one needs.
 func (d *Decoder) Release() {
-	d.parsed, d.interval = false, 0
+	d.parsed, d.interval, d.copyInterval = false, 0, 0
 	d.parser.release()
 	d.coder.cursor.src = nil
 	d.coder.segment.forget()

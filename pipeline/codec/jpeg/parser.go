@@ -17,6 +17,7 @@ type parser struct {
 	frame  frame
 	scans  []scan
 	blocks int64 // that the scans visit, and their restarts, as Limits.ScanBlocks counts them
+	most   int   // scans, as Limits.Scans counts them
 
 	quant   [4]quantTable
 	dc, ac  [4]definition
@@ -152,7 +153,7 @@ func (p *parser) checkWork(s *scan) error {
 		ahead, _, _ := bytes.Cut(p.src[p.at:], []byte{0xff, mEOI})
 		n += bytes.Count(ahead, []byte{0xff, mSOS})
 	}
-	if n > p.limits.Scans {
+	if p.most = max(p.most, n); n > p.limits.Scans {
 		return p.failure(ErrLimit, "%d scans, at most %d are decoded", n, p.limits.Scans)
 	}
 	if len(p.scans) >= several && p.blocks > p.limits.ScanBlocks {

@@ -1,8 +1,6 @@
 """What Pillow makes of JPEG files, for comparison with this package. Needs Pillow and numpy.
 
     pillow.py table DIR             prints a line for each file of DIR: name, verdict, size, hash of the RGB bytes
-    pillow.py answer PIXELS         reads files, each behind a line with its size, and answers each with a line: "ok WIDTH HEIGHT"
-                                    and the RGB bytes, "refused WHY", or "large" if it has more than so many pixels
     pillow.py compare DUMP FILE...  decodes files with the program DUMP (see ../jpegtest/jpegdump) and with Pillow
 
 The table of this folder, pillow.txt, was made by
@@ -11,7 +9,6 @@ The table of this folder, pillow.txt, was made by
     python3 pipeline/codec/jpeg/testdata/pillow.py table /tmp/corpus > pipeline/codec/jpeg/testdata/pillow.txt
 """
 import hashlib
-import io
 import os
 import random
 import subprocess
@@ -47,28 +44,6 @@ def table(folder):
         else:
             height, width = pixels.shape[:2]
             print(f"{name}\tok\t{width}\t{height}\t{hashlib.sha256(pixels.tobytes()).hexdigest()[:32]}")
-
-
-def answer(most):
-    files, out = sys.stdin.buffer, sys.stdout.buffer
-    while line := files.readline():
-        file = io.BytesIO(files.read(int(line)))
-        out.write(answered(file, most))
-        out.flush()
-
-
-def answered(file, most):
-    try:
-        with Image.open(file) as image:
-            if image.width * image.height > most:
-                return b"large\n"
-            if image.format not in ("JPEG", "MPO"):
-                return f"refused not a JPEG but {image.format}\n".encode()
-            return f"ok {image.width} {image.height}\n".encode() + image.convert("RGB").tobytes()
-    except Image.DecompressionBombError:
-        return b"large\n"
-    except Exception as error:  # Pillow refuses in many ways
-        return f"refused {type(error).__name__}: {error}".replace("\n", " ").encode() + b"\n"
 
 
 class Dump:
@@ -124,8 +99,6 @@ def compare(program, paths):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["table"] and len(sys.argv) == 3:
         table(sys.argv[2])
-    elif sys.argv[1:2] == ["answer"] and len(sys.argv) == 3:
-        answer(int(sys.argv[2]))
     elif sys.argv[1:2] == ["compare"] and len(sys.argv) > 3:
         sys.exit(compare(sys.argv[2], sys.argv[3:]) > 0)
     else:
