@@ -25,7 +25,8 @@ type job struct {
 	inbox   *inbox
 	pacing  pacing
 	info    atomic.Pointer[pb.OpenResponse] // that the job pins
-	epoch   time.Time                       // that package pick's seconds are counted from; of the fleet's goroutine
+	stores  *storePins
+	epoch   time.Time // that package pick's seconds are counted from; of the fleet's goroutine
 
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -33,7 +34,7 @@ type job struct {
 }
 
 func newJob(o Options) *job {
-	j := &job{options: o, log: o.Log, inbox: newInbox(), epoch: time.Now()}
+	j := &job{options: o, log: o.Log, inbox: newInbox(), stores: newStorePins(o.Stores), epoch: time.Now()}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
 }
@@ -111,7 +112,7 @@ func (j *job) pinAnswer(r *pb.OpenResponse) {
 
 // newStart begins a stream to a node that may take part.
 func (j *job) newStart(r *pb.OpenResponse) *pb.Start {
-	return &pb.Start{Plan: r.Plan, Job: j.options.Job, Numerics: r.Numerics, Revisions: j.info.Load().GetRevisions(), Trainer: j.options.Trainer}
+	return &pb.Start{Plan: r.Plan, Job: j.options.Job, Numerics: r.Numerics, Revisions: j.info.Load().GetRevisions(), Trainer: j.options.Trainer, Versions: r.GetVersions()}
 }
 
 // checkRevisions returns a *RevisionError if a node has another revision of what the plan uses than the job. Of a state

@@ -41,12 +41,16 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 	switch v := o.judgeAnswer(m, r); {
 	case o.job.ctx.Err() != nil:
 		verdict <- joinDecision{err: ErrClosed}
-	case v.err != nil || o.job.info.Load() != nil:
+	case v.err == nil && o.job.info.Load() != nil:
+		o.job.stores.add(m.node.Addr(), r)
+		verdict <- v
+	case v.err != nil:
 		verdict <- v
 	case o.split != nil:
 		verdict <- joinDecision{err: o.split}
 	case o.job.isResumed():
 		o.job.pinAnswer(r)
+		o.job.stores.add(m.node.Addr(), r)
 		verdict <- v
 	default:
 		m.proposal = &proposal{r, verdict}
@@ -71,9 +75,17 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 			return
 		}
 	}
+	if one, other := findOtherVersions(answered); one != nil {
+		o.failVersions(one, other)
+		return
+	}
 	o.job.pinAnswer(mostCommonAnswer(answered))
 	for _, m := range answered {
-		m.sendDecision(o.judgeAnswer(m, m.proposal.info))
+		v := o.judgeAnswer(m, m.proposal.info)
+		if v.err == nil {
+			o.job.stores.add(m.node.Addr(), m.proposal.info)
+		}
+		m.sendDecision(v)
 	}
 	o.roster.reconnectByRank(now)
 }
@@ -134,6 +146,17 @@ func (o *jobOpener) failSplit(a, b *member) {
 	})
 }
 
+// failVersions fails Open for two nodes that list other versions of the same objects.
+func (o *jobOpener) failVersions(a, b *member) {
+	o.split = &node.DataError{Message: fmt.Sprintf("%s has other versions of objects, with the same names and sizes, than %s has in the same bucket: "+
+		"they were replaced between the two listings, and a job that begins cannot know which is meant. Start again; "+
+		"a list that feedwater snapshot made has to be made anew", b.node.Addr(), a.node.Addr())}
+	o.failOpen(o.split)
+	for _, m := range o.proposers() {
+		m.sendDecision(joinDecision{err: o.split})
+	}
+}
+
 func splitError(ours, theirs node.Side, how string) error {
 	return &node.DataError{Message: fmt.Sprintf("%s has other data than %s%s, and a job that begins cannot know which is meant: "+
 		"give all nodes the same data, or name only those that have it", theirs.Node.Addr(), ours.Node.Addr(), how)}
@@ -160,6 +183,8 @@ func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse) joinDecision {
 		return joinDecision{err: o.job.checkRevisions(r)}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
 		return joinDecision{newMismatch("data", r.Fingerprint, fingerprint), o.roster.referenceNode(), first}
+	case o.job.stores.check(r) != nil:
+		return joinDecision{err: o.job.stores.check(r)}
 	case first != nil && masksOf(r) != masksOf(first):
 		return joinDecision{err: newMismatch("masks", masksOf(r), masksOf(first))}
 	case m.changed != "":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -127,7 +128,7 @@ func TestResume(t *testing.T) {
 		if err := second.Restore(state); err != nil {
 			t.Fatal(err)
 		}
-		if s := second.State(); s != state {
+		if s := second.State(); !reflect.DeepEqual(s, state) {
 			t.Errorf("restored %v as %v", state, s)
 		}
 		if stop < 11 {

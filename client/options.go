@@ -37,6 +37,9 @@ type Options struct {
 	// Revisions, if set, are those that the job began with: nodes that have others of what the plan uses are left out,
 	// and those that have others of a codec are asked for nothing that takes it.
 	Revisions *pb.Revisions
+	// Stores are those that the data lay in when the job began, and the versions there, by digests of both as Fleet.Stores
+	// tells them: nodes that read other versions of one of these are left out.
+	Stores map[string]string
 	// Build of this program, for people.
 	Build string
 	// Trainer is what this side does to batches. Nil: what this build does.

@@ -53,7 +53,7 @@ func (n *Node) Close() error { return nil }
 // Fetch implements node.Node.
 func (n *Node) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (node.Stream, error) {
 	job, err := n.server.Job(ctx, &pb.Start{
-		Plan: n.planFor(start.Plan), Job: start.Job, Numerics: start.Numerics, Revisions: start.Revisions, Trainer: start.Trainer,
+		Plan: n.planFor(start.Plan), Job: start.Job, Numerics: start.Numerics, Revisions: start.Revisions, Trainer: start.Trainer, Versions: start.Versions,
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,9 @@ var errDraining = snapshots.ErrClosed
 // DiffersError says that a node has other data, or other numerics, than a request pins.
 type DiffersError struct {
 	// Numerics: it is those that differ, not the data.
-	Numerics      bool
+	Numerics bool
+	// Versions: it is those of objects with the same names and sizes.
+	Versions      bool
 	Pinned, Found string
 }
 
@@ -25,6 +27,9 @@ func (e *DiffersError) Error() string {
 	what := "data"
 	if e.Numerics {
 		what = "numerics"
+	}
+	if e.Versions {
+		what = "versions of objects"
 	}
 	return fmt.Sprintf("this node's %s: %.12s; the request pins %.12s", what, e.Found, e.Pinned)
 }

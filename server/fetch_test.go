@@ -385,7 +385,7 @@ func TestTooManyWants(t *testing.T) {
 
 // What a broken or hostile trainer may send, and how the stream ends.
 func TestHostileTrainer(t *testing.T) {
-	n := newNode(t, &servertest.Engine{Delay: hang}, server.Options{})
+	n := newNode(t, &servertest.Engine{Delay: hang, Store: "s", Versions: "y"}, server.Options{})
 	text := n.open(plan).Plan
 	start := &pb.FetchRequest{Request: &pb.FetchRequest_Start{Start: &pb.Start{Plan: text}}}
 	for name, c := range map[string]struct {
@@ -400,6 +400,7 @@ func TestHostileTrainer(t *testing.T) {
 		"start of nothing":  {[]*pb.FetchRequest{{Request: &pb.FetchRequest_Start{}}}, codes.InvalidArgument, pb.Reason_REASON_PLAN},
 		"want of nothing":   {[]*pb.FetchRequest{start, {Request: &pb.FetchRequest_Want{}}}, codes.InvalidArgument, pb.Reason_REASON_PROTOCOL},
 		"other numerics":    {[]*pb.FetchRequest{{Request: &pb.FetchRequest_Start{Start: &pb.Start{Plan: text, Numerics: "x"}}}}, codes.FailedPrecondition, pb.Reason_REASON_NUMERICS},
+		"other versions":    {[]*pb.FetchRequest{{Request: &pb.FetchRequest_Start{Start: &pb.Start{Plan: text, Versions: "x"}}}}, codes.FailedPrecondition, pb.Reason_REASON_DATA_DIFFERS},
 		"a large message":   {[]*pb.FetchRequest{start, wantOf(1, &pb.Name{Samples: &pb.Name_List{List: &pb.List{Indices: make([]uint64, 5<<20)}}})}, codes.ResourceExhausted, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -33,6 +35,26 @@ type Job struct {
 	// revisions are those that the request pins, nil: none; build is this node's.
 	revisions *pb.Revisions
 	build     string
+}
+
+// versions are digests of the stores that the data lies in and of the versions there, of pictures and masks together;
+// empty where all are files.
+func (j *Job) versions() (store, versions string) {
+	store, versions = j.data.Versions()
+	if j.masks == nil {
+		return store, versions
+	}
+	other, others := j.masks.Versions()
+	if store+other == "" {
+		return "", ""
+	}
+	return digestBoth(store, other), digestBoth(versions, others)
+}
+
+// digestBoth is a digest of two.
+func digestBoth(a, b string) string {
+	sum := sha256.Sum256([]byte(a + " " + b))
+	return hex.EncodeToString(sum[:])
 }
 
 // Want asks a job for one batch. It is used once.

@@ -70,6 +70,7 @@ func (s *Server) describeJob(j *Job) *pb.OpenResponse {
 		Version: s.options.Version, Kernels: s.engine.Kernels(), Workers: uint32(s.engine.Workers()),
 		Protocol: s.options.Protocol, Revisions: s.jobs.revisionsOf(plan),
 	}
+	r.Store, r.Versions = j.versions()
 	for _, f := range j.maker.Fields() {
 		r.Fields = append(r.Fields, fromField(f))
 	}

@@ -47,6 +47,7 @@ func TestErrors(t *testing.T) {
 		{&snapshots.PathError{Root: "a", Path: "../b", Message: "leads out of it"}, codes.InvalidArgument, pb.Reason_REASON_ROOT, "source.path", map[string]string{"path": "../b"}, 0},
 		{&snapshots.MissingError{Root: "a", Path: "b", Cause: dataset.ErrLayout}, codes.NotFound, pb.Reason_REASON_DATA_MISSING, "", map[string]string{"path": "b"}, 0},
 		{&DiffersError{Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_DATA_DIFFERS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
+		{&DiffersError{Versions: true, Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_DATA_DIFFERS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
 		{&DiffersError{Numerics: true, Pinned: "p", Found: "f"}, codes.FailedPrecondition, pb.Reason_REASON_NUMERICS, "", map[string]string{"pinned": "p", "found": "f"}, 0},
 		{&admission.BusyError{Message: "full", RetryAfter: time.Second}, codes.ResourceExhausted, pb.Reason_REASON_BUSY, "", nil, time.Second},
 		{&admission.BusyError{Message: "too large"}, codes.ResourceExhausted, pb.Reason_REASON_TOO_LARGE, "", nil, 0},

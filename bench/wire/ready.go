@@ -61,10 +61,11 @@ func (e *ready) Prepare(plan *pipeline.Plan, d snapshots.Data) (server.Maker, er
 // nothing is the data: a million samples of one class, none of which is ever looked at.
 type nothing struct{}
 
-func (nothing) Fingerprint() string      { return strings.Repeat("00", 32) }
-func (nothing) Len() int                 { return 1 << 20 }
-func (nothing) Classes() []dataset.Class { return []dataset.Class{{Name: "noise", Samples: 1 << 20}} }
-func (nothing) Close() error             { return nil }
+func (nothing) Fingerprint() string        { return strings.Repeat("00", 32) }
+func (nothing) Versions() (string, string) { return "", "" }
+func (nothing) Len() int                   { return 1 << 20 }
+func (nothing) Classes() []dataset.Class   { return []dataset.Class{{Name: "noise", Samples: 1 << 20}} }
+func (nothing) Close() error               { return nil }
 
 type maker struct {
 	engine *ready

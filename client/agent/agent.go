@@ -73,6 +73,8 @@ type Plan struct {
 	Numerics, Fingerprint string
 	// Revisions to pin, likewise; nil: those of most nodes.
 	Revisions *pb.Revisions
+	// Stores to pin, likewise: versions by their stores.
+	Stores map[string]string
 	// Workers of this process's own pipeline; 0: one per core that is the rank's, or with nodes no pipeline. With nodes
 	// it needs Local.
 	Workers int

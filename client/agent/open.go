@@ -29,7 +29,9 @@ type openParams struct {
 	Numerics    string          `json:"numerics"`
 	Fingerprint string          `json:"fingerprint"`
 	// Revisions of a job that goes on. Numerics without them are those of a state of before they were told.
-	Revisions    *client.Revisions `json:"revisions"`
+	Revisions *client.Revisions `json:"revisions"`
+	// Stores of a job that goes on.
+	Stores       map[string]string `json:"stores"`
 	Workers      int               `json:"workers"`
 	StartTimeout float64           `json:"start_timeout"`
 	Timeout      float64           `json:"timeout"`
@@ -69,6 +71,7 @@ type openResult struct {
 	Numerics    string            `json:"numerics"`
 	Fingerprint string            `json:"fingerprint"`
 	Revisions   *client.Revisions `json:"revisions"`
+	Stores      map[string]string `json:"stores"`
 	Samples     uint64            `json:"samples"`
 	Classes     []classJSON       `json:"classes"`
 	Fields      []fieldJSON       `json:"fields"`
@@ -156,7 +159,7 @@ func (l *loader) openPlan(ctx context.Context, params json.RawMessage, file *os.
 		return nil, err
 	}
 	fleet, err := l.agent.options.Connect(ctx, Plan{
-		Text: text, Table: table, Nodes: p.Nodes.toStrings(), Insecure: p.Insecure, TLS: p.TLS.toFiles(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinnedRevisions(), Workers: p.Workers,
+		Text: text, Table: table, Nodes: p.Nodes.toStrings(), Insecure: p.Insecure, TLS: p.TLS.toFiles(), TokenFile: string(p.TokenFile), Local: string(p.Local), Job: p.Job, Numerics: p.Numerics, Fingerprint: p.Fingerprint, Revisions: p.pinnedRevisions(), Stores: p.Stores, Workers: p.Workers,
 		StartTimeout: toDuration(p.StartTimeout), Timeout: toDuration(p.Timeout), Log: slog.New(&noticeHandler{l.sendNotice}),
 	})
 	if err != nil {
@@ -237,8 +240,8 @@ func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
 		Plan: info.Plan, PlanHash: info.PlanHash, OrderHash: info.OrderHash, PixelHash: info.PixelHash,
 		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
 		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
-		Revisions: fleet.Revisions(),
-		Window:    fleet.Window(1), Nodes: statesOf(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
+		Revisions: fleet.Revisions(), Stores: fleet.Stores(),
+		Window: fleet.Window(1), Nodes: statesOf(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {
 		r.Classes = append(r.Classes, classJSON{filename.Name(c.Name), c.Samples})

@@ -98,6 +98,7 @@ func (l *Loader) Open(ctx context.Context) (*pb.OpenResponse, error) {
 		o.Rank = l.options.Rank
 		if s := l.restore; s != nil {
 			o.Numerics, o.Fingerprint, o.Revisions = s.Numerics, s.Fingerprint, s.Revisions.Message()
+			o.Stores = s.Stores
 		}
 		f, err := client.New(o)
 		if err != nil {

@@ -19,7 +19,9 @@ type State struct {
 	Fingerprint string `json:"fingerprint"`
 	// Revisions of what made the batches; nil: any go on with it.
 	Revisions *client.Revisions `json:"revisions,omitempty"`
-	Epoch     uint32            `json:"epoch"`
+	// Stores are those of the data; empty: other versions of its objects go on with it.
+	Stores map[string]string `json:"stores,omitempty"`
+	Epoch  uint32            `json:"epoch"`
 	// Consumed counts the positions of the epoch that all ranks together have taken.
 	Consumed uint64 `json:"consumed"`
 }
@@ -41,7 +43,7 @@ func (l *Loader) State() State {
 	}
 	return State{
 		Version: stateVersion, OrderHash: l.info.OrderHash, PixelHash: l.info.PixelHash, Numerics: l.info.Numerics,
-		Fingerprint: l.info.Fingerprint, Revisions: l.fleet.Revisions(),
+		Fingerprint: l.info.Fingerprint, Revisions: l.fleet.Revisions(), Stores: l.fleet.Stores(),
 		Epoch: l.cursor.epoch, Consumed: l.cursor.consumed,
 	}
 }
@@ -96,6 +98,9 @@ func (s *State) check(info *pb.OpenResponse, trainer *pb.Trainer) error {
 		if h.state != "" && h.state != h.plan {
 			return &StateError{fmt.Sprintf("cannot resume: %s not that of the state (%.12s, now %.12s)", h.what, h.state, h.plan)}
 		}
+	}
+	if versions, known := s.Stores[info.GetStore()]; known && versions != info.GetVersions() {
+		return &StateError{"cannot resume: objects were replaced in the bucket by others of the same names and sizes; a state without Stores goes on with these"}
 	}
 	return s.checkRevisions(info, trainer)
 }

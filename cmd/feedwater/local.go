@@ -86,7 +86,7 @@ func newConnector(local *localPipelines) func(context.Context, agent.Plan) (*cli
 func (l *localPipelines) fleetOptions(ctx context.Context, p agent.Plan) (client.Options, error) {
 	o := client.Options{
 		Plan: string(p.Text), Table: p.Table, Job: p.Job, Rank: rankOrProcess(), Nodes: p.Nodes, Numerics: p.Numerics, Fingerprint: p.Fingerprint,
-		Revisions: p.Revisions, Build: buildOf(),
+		Revisions: p.Revisions, Stores: p.Stores, Build: buildOf(),
 		StartTimeout: p.StartTimeout, Timeout: p.Timeout,
 		Dialing: node.DialOptions{Insecure: p.Insecure, Files: p.TLS, TokenFile: p.TokenFile}, Tracer: l.tracer, Log: p.Log,
 	}

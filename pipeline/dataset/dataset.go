@@ -7,6 +7,7 @@ package dataset
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -147,6 +148,8 @@ type Snapshot struct {
 	values      []Value
 	samples     int
 	fingerprint string
+	origin      string // of objects that have versions; empty: they have none, or the store is nobody else's
+	versions    string // a digest of them, in hex
 	form        manifest.Form
 	listed      time.Time // when the scan began
 	maxBytes    int64
@@ -203,6 +206,9 @@ func (s opening) openSource(path string, o *Options) error {
 	s.blocks, s.place = o.ReadCache, s.path
 	if named, ok := files.(interface{ Identity() string }); ok {
 		s.place = named.Identity()
+	}
+	if named, ok := files.(interface{ Origin() string }); ok {
+		s.origin = named.Origin()
 	}
 	s.turn.Store(o.Turn)
 	beneath := Options{Beneath: o.Beneath}
@@ -343,6 +349,7 @@ func (s *Snapshot) use(m memory) (err error) {
 	s.samples, s.classes, s.form = list.Samples(), list.Classes(), list.Form()
 	s.values = list.Values()
 	s.fingerprint = hex.EncodeToString(list.Fingerprint())
+	s.versions = hex.EncodeToString(list.Versions())
 	s.listed = time.Unix(0, list.Scanned())
 	return nil
 }
@@ -353,6 +360,17 @@ func (s *Snapshot) Len() int { return s.samples }
 // Fingerprint is a SHA-256 over class names, labels, file names and sizes, in hex: the same pictures in another place or with
 // other times have the same fingerprint.
 func (s *Snapshot) Fingerprint() string { return s.fingerprint }
+
+// Versions are two digests in hex: of the server and the bucket that the data lie in, and of the versions of all objects
+// there. Equal fingerprints do not tell whether an object was replaced by one of the same size; where the first are
+// equal, the second do. Of files, and of what a program reads, they are empty: copies of files differ in their times.
+func (s *Snapshot) Versions() (store, versions string) {
+	if s.origin == "" {
+		return "", ""
+	}
+	sum := sha256.Sum256([]byte(s.origin))
+	return hex.EncodeToString(sum[:]), s.versions
+}
 
 // Classes lists the classes in label order. The caller must not change the slice.
 func (s *Snapshot) Classes() []Class { return s.classes }

@@ -23,7 +23,8 @@ import (
 // without a root: two files in a folder, see shippedFolder:
 //
 //	<fingerprint>.snapshot   the manifest
-//	<name>.list              the fingerprint of the list of a place, in hex; see shippedName
+//	<name>.list              the fingerprint of the list of a place, in hex, and in a bucket the digest of versions on a line of its own; see
+//	                         shippedName
 //
 // It holds as long as what it watches is as it was: tar files, lists, Parquet files, and the directories of class folders on a disk. Of class folders
 // in a bucket it is the data set, whatever was added since.
@@ -72,7 +73,7 @@ func (s opening) writeList(ctx context.Context, place string, o Options, to io.W
 		Folder: shippedFolder(s.path, s.part), Pointer: shippedName(s.path, s.part, &o) + pointerEnding,
 		Samples: list.Samples(), Fingerprint: hex.EncodeToString(list.Fingerprint()),
 	}
-	f.List, f.PointerText = f.Fingerprint+snapshotEnding, f.Fingerprint+"\n"
+	f.List, f.PointerText = f.Fingerprint+snapshotEnding, pointerText(f.Fingerprint, hex.EncodeToString(list.Versions()))
 	return f, nil
 }
 
@@ -95,15 +96,24 @@ func shippedName(folder, part string, o *Options) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// shippedFingerprint is that of the list which lies beside the data; "": none does.
-func (s opening) shippedFingerprint(ctx context.Context, from store.Store, o *Options) string {
-	var text bytes.Buffer
-	err := copyObject(ctx, from, shippedName(s.path, s.part, o)+pointerEnding, 2*sha256.Size+1, &text)
-	fingerprint := strings.TrimSpace(text.String())
-	if b, decodeErr := hex.DecodeString(fingerprint); err != nil || decodeErr != nil || len(b) != sha256.Size {
-		return ""
+// pointerText is what says which list a place has. Where an object was replaced by one of the same size the list has the old fingerprint, and other
+// versions.
+func pointerText(fingerprint, versions string) string {
+	if versions == "" {
+		return fingerprint + "\n"
 	}
-	return fingerprint
+	return fingerprint + "\n" + versions + "\n"
+}
+
+// shippedPointer tells the fingerprint of the list which lies beside the data, and its versions; "": none does.
+func (s opening) shippedPointer(ctx context.Context, from store.Store, o *Options) (fingerprint, text string) {
+	var b bytes.Buffer
+	err := copyObject(ctx, from, shippedName(s.path, s.part, o)+pointerEnding, 4*sha256.Size+2, &b)
+	fingerprint, _, _ = strings.Cut(b.String(), "\n")
+	if sum, decodeErr := hex.DecodeString(fingerprint); err != nil || decodeErr != nil || len(sum) != sha256.Size {
+		return "", ""
+	}
+	return fingerprint, b.String()
 }
 
 // openShipped opens the folder of lists; nil where no list can be.
@@ -125,7 +135,7 @@ func (s opening) fetch(ctx context.Context, o Options) bool {
 		return false
 	}
 	defer func() { _ = from.Close() }() // it was read
-	fingerprint := s.shippedFingerprint(ctx, from, &o)
+	fingerprint, pointer := s.shippedPointer(ctx, from, &o)
 	if fingerprint == "" {
 		return false
 	}
@@ -141,7 +151,7 @@ func (s opening) fetch(ctx context.Context, o Options) bool {
 	if err != nil {
 		return false
 	}
-	if s.use(kept) == nil && s.fits(&o) && s.checkShipped(fingerprint) && s.current(ctx, o.Readers, true) {
+	if s.use(kept) == nil && s.fits(&o) && s.checkShipped(pointer) && s.current(ctx, o.Readers, true) {
 		return true
 	}
 	kept.free()
@@ -150,14 +160,14 @@ func (s opening) fetch(ctx context.Context, o Options) bool {
 	return false
 }
 
-// checkShipped reports whether a list is whole, of such a store and that one.
-func (s opening) checkShipped(fingerprint string) bool {
+// checkShipped reports whether a list is whole, of such a store and the one of a pointer.
+func (s opening) checkShipped(pointer string) bool {
 	var err error
 	whole := func() bool {
 		defer recoverFault(debug.SetPanicOnFault(true), &err)
 		return s.manifest.CheckPages() == nil
 	}()
-	return whole && err == nil && s.fingerprint == fingerprint && s.shipped &&
+	return whole && err == nil && pointerText(s.fingerprint, s.versions) == pointer && s.shipped &&
 		(s.form&manifest.Versioned != 0) == store.IsURL(s.path)
 }
 
@@ -168,7 +178,8 @@ func (s opening) isNewest(ctx context.Context, o *Options) bool {
 		return false
 	}
 	defer func() { _ = from.Close() }() // it was read
-	return s.shippedFingerprint(ctx, from, o) == s.fingerprint
+	_, pointer := s.shippedPointer(ctx, from, o)
+	return pointer == pointerText(s.fingerprint, s.versions)
 }
 
 // PutList writes the files of a list into a folder or below the URL of a bucket: the list, then the pointer to it. read has its size bytes.

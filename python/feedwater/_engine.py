@@ -108,7 +108,7 @@ class Engine:
         if not self._fits:
             if self.state is not None and self.state[1]:
                 raw = self.state[0].raw
-                session.revisions = raw.get("revisions")
+                session.revisions, session.stores = raw.get("revisions"), raw.get("stores")
                 if self.config.nodes or session.revisions is None:
                     session.numerics = raw.get("numerics")
             session.ensure_link()

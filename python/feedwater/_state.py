@@ -9,7 +9,7 @@ from typing import Any
 from ._agent.plan_info import PlanInfo
 from ._agent.revisions import KNOWN
 from ._common.numbers import to_whole
-from .errors import StateMismatchError
+from .errors import DataError, StateMismatchError
 
 __all__ = ["VERSION", "State"]
 
@@ -43,6 +43,8 @@ class State:
             raise StateMismatchError(f"the state has {told}: not a state of a Loader")
         if not _is_of_units(raw.get("revisions")):
             raise StateMismatchError(f"the state has revisions={raw['revisions']!r:.80}: not a state of a Loader")
+        if not _is_of_stores(raw.get("stores")):
+            raise StateMismatchError(f"the state has stores={raw['stores']!r:.80}: not a state of a Loader")
         return cls(epoch, consumed, raw)
 
     def check_order(self, seed: int, shuffle: bool, opened: PlanInfo) -> None:
@@ -80,6 +82,13 @@ class State:
                     "If that is meant, load_state_dict(state, strict=False)"
                 )
         self._check_revisions(opened.revisions)
+        before = self.raw.get("stores") or {}
+        if any(opened.stores.get(store, versions) != versions for store, versions in before.items()):
+            raise DataError(
+                "objects of the data set were replaced in its bucket since the state was saved, by others of the same "
+                "names and sizes: put the old ones back. To go on with those that are there now, "
+                "load_state_dict(state, strict=False)"
+            )
 
     def _check_revisions(self, now: dict[str, Any] | None) -> None:
         before = self.raw.get("revisions")
@@ -106,6 +115,13 @@ def _is_of_units(revisions: Any) -> bool:
     return all(isinstance(part, Mapping) and all(type(n) is int and n >= 0 for n in part.values()) for part in parts)
 
 
+def _is_of_stores(stores: Any) -> bool:
+    """Whether these are stores as state_dict gives them: versions by the store, or None."""
+    if stores is None:
+        return True
+    return isinstance(stores, Mapping) and all(isinstance(text, str) for pair in stores.items() for text in pair)
+
+
 _ORDER = (
     ("snapshot", "the data set (fingerprint)"),
     ("seed", "seed"),
@@ -125,6 +141,7 @@ def describe_order(seed: int, shuffle: bool, opened: PlanInfo | None) -> dict[st
         "pixels": opened and opened.pixel_hash,
         "numerics": opened and opened.numerics,
         "revisions": opened and opened.revisions,
+        "stores": opened and opened.stores,
     }
 
 

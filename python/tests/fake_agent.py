@@ -171,6 +171,7 @@ class Loader:
             "pixel_hash": digest(plan["seed"], self.transforms, plan["on_error"]),
             "numerics": self.spec.get("numerics", "17" * 32),
             "revisions": self.spec.get("revisions"),
+            "stores": self.spec.get("stores", {}),
             "fingerprint": fingerprint,
             "samples": self.samples,
             "classes": [{"name": f"class{c}", "samples": 1} for c in range(self.classes)],

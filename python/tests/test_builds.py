@@ -80,6 +80,59 @@ def test_a_state_of_other_revisions_is_refused_and_may_be_meant(fake: Any, part:
     next(iter(other))
 
 
+def test_a_state_tells_the_versions_of_objects_and_pins_them_when_it_goes_on(fake: Any) -> None:
+    fake.set(stores={"aa": "11"})
+    state = state_of(fake)
+    assert state["stores"] == {"aa": "11"}
+    fake.set(stores={"aa": "11", "bb": "22"})
+    other = fake.loader(shuffle=True)
+    other.load_state_dict(state)
+    next(iter(other))
+    assert opens(fake)[-1]["stores"] == {"aa": "11"}
+    assert other.state_dict()["stores"] == {"aa": "11", "bb": "22"}
+
+
+def test_a_state_of_other_versions_is_refused_and_may_be_meant(fake: Any) -> None:
+    fake.set(stores={"aa": "11"})
+    state = state_of(fake)
+    fake.set(stores={"aa": "12"})
+    loader = fake.loader(shuffle=True)
+    loader.load_state_dict(state)
+    with pytest.raises(feedwater.DataError, match=r"were replaced in its bucket .* strict=False"):
+        next(iter(loader))
+    loader.load_state_dict(state, strict=False)
+    next(iter(loader))
+    fresh = fake.loader(shuffle=True)
+    fresh.load_state_dict(state, strict=False)
+    next(iter(fresh))
+    assert opens(fake)[-1]["stores"] is None
+
+
+@pytest.mark.parametrize("stores", [None, {}, {"cc": "33"}])
+def test_a_state_of_another_store_or_of_none_goes_on(fake: Any, stores: Any) -> None:
+    state = {**state_of(fake), "stores": stores}
+    fake.set(stores={"aa": "11"})
+    loader = fake.loader(shuffle=True)
+    loader.load_state_dict(state)
+    next(iter(loader))
+
+
+def test_a_state_from_before_versions_were_told_goes_on(fake: Any) -> None:
+    state = state_of(fake)
+    del state["stores"]
+    fake.set(stores={"aa": "11"})
+    loader = fake.loader(shuffle=True)
+    loader.load_state_dict(state)
+    next(iter(loader))
+
+
+@pytest.mark.parametrize("stores", ["x", ["aa"], {"aa": 1}])
+def test_a_state_whose_stores_are_none_is_told_before_an_agent_reads_it(fake: Any, stores: Any) -> None:
+    state = state_of(fake)
+    with pytest.raises(StateMismatchError, match=r"the state has stores=.*: not a state of a Loader"):
+        fake.loader(shuffle=True).load_state_dict({**state, "stores": stores})
+
+
 @pytest.mark.parametrize("revisions", ["x", {"plan": [1]}, {"plan": {"order": "1"}}, {"codecs": {"codec/png": -1}}])
 def test_a_state_whose_revisions_are_none_is_told_before_an_agent_reads_it(fake: Any, revisions: Any) -> None:
     fake.set(revisions=PINNED)

@@ -33,6 +33,8 @@ type Engine struct {
 	Ragged        bool
 	// Content decides fingerprint and pixels. Two engines of the same content make the same batches.
 	Content string
+	// Store and Versions are what its data says of versions.
+	Store, Versions string
 	// Digest is what Numerics returns. Default "numerics".
 	Digest string
 	// Build is what Revisions returns. Default those of this build.
@@ -155,6 +157,8 @@ func (d *data) Fingerprint() string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s of %d", d.content, d.Len()))
 	return hex.EncodeToString(h[:])
 }
+
+func (d *data) Versions() (store, versions string) { return d.engine.Store, d.engine.Versions }
 
 func (d *data) Len() int { return orDefault(d.engine.Samples, 1000) }
 

@@ -45,9 +45,10 @@ type scanned struct {
 	fingerprint string
 }
 
-func (d *scanned) Fingerprint() string    { return d.fingerprint }
-func (*scanned) Len() int                 { return 1 }
-func (*scanned) Classes() []dataset.Class { return nil }
+func (d *scanned) Fingerprint() string        { return d.fingerprint }
+func (d *scanned) Versions() (string, string) { return "", "" }
+func (*scanned) Len() int                     { return 1 }
+func (*scanned) Classes() []dataset.Class     { return nil }
 func (d *scanned) Close() error {
 	d.engine.open.Add(-1)
 	return nil

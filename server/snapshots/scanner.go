@@ -31,6 +31,8 @@ type Folder struct {
 // Data is a snapshot.
 type Data interface {
 	Fingerprint() string
+	// Versions are digests of the store and of the versions of all that is listed; empty of files. See dataset.Snapshot.
+	Versions() (store, versions string)
 	Len() int
 	Classes() []dataset.Class
 	Close() error

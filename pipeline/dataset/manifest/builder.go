@@ -28,6 +28,7 @@ type Builder struct {
 	chunks   []uint64  // where the index of each chunk begins
 	content  hash.Hash // over all pages, and then the tables
 	print    [sha256.Size]byte
+	versions hash.Hash // of what is Versioned, see Manifest.Versions
 	identity hash.Hash // of samples that are not in runs of classes, see fingerprint; else nil
 
 	watched, objects, classes table
@@ -40,7 +41,7 @@ type Builder struct {
 // NewBuilder begins a manifest of the samples below root, an absolute path, that are looked for since scanned, in
 // nanoseconds since 1970.
 func NewBuilder(to io.Writer, form Form, root string, scanned int64) *Builder {
-	b := &Builder{out: bufio.NewWriterSize(to, 64<<10), form: form, scanned: scanned, content: sha256.New()}
+	b := &Builder{out: bufio.NewWriterSize(to, 64<<10), form: form, scanned: scanned, content: sha256.New(), versions: sha256.New()}
 	b.names, b.root = append(b.names, root...), len(root)
 	if form&(Labelled|Members) != 0 {
 		b.identity = sha256.New()
@@ -84,6 +85,7 @@ func (b *Builder) Object(name string, a store.Attributes) int {
 	version := uint64(a.Modified)
 	if b.form&Versioned != 0 {
 		_, version = b.name(a.Version)
+		b.addVersion(a.Version)
 	}
 	b.objects.add(begin, end, uint64(a.Size), version)
 	return int(b.objects.rows(objectNumbers)) - 1
@@ -116,6 +118,9 @@ func (b *Builder) Sample(s *Sample) error {
 		return b.err
 	}
 	b.page.add(b.form, s)
+	if b.form&(Members|Versioned) == Versioned {
+		b.addVersion(string(s.Version))
+	}
 	b.samples++
 	for i := range b.values {
 		b.values[i].Most = max(b.values[i].Most, s.Values[i].Size)
@@ -127,6 +132,13 @@ func (b *Builder) Sample(s *Sample) error {
 		b.flush()
 	}
 	return b.err
+}
+
+// addVersion adds the version of a sample or an object to the digest of them all.
+func (b *Builder) addVersion(version string) {
+	var room [128]byte
+	line := binary.LittleEndian.AppendUint32(room[:0], uint32(len(version)))
+	b.versions.Write(append(line, version...))
 }
 
 // identify adds a sample to the fingerprint.
@@ -164,6 +176,14 @@ func (b *Builder) endChunk() {
 // Samples is how many there are so far.
 func (b *Builder) Samples() int { return int(b.samples) }
 
+// Versions is that of the manifest, of what was added so far.
+func (b *Builder) Versions() []byte {
+	if b.form&Versioned == 0 {
+		return nil
+	}
+	return b.versions.Sum(nil)
+}
+
 // Fingerprint is that of the whole list, once Finish has returned.
 func (b *Builder) Fingerprint() []byte { return b.print[:] }
 
@@ -181,6 +201,7 @@ func (b *Builder) Finish() error {
 		begin, end := b.name(v.Name)
 		tables = appendNumbers(tables, begin, end, uint64(v.Most))
 	}
+	tables = append(tables, b.Versions()...)
 	tables = append(tables, b.names...)
 	b.content.Write(tables)
 	foot := make([]byte, 0, footBytes)

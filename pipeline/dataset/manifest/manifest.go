@@ -27,6 +27,7 @@ import (
 //	         cutPart
 //	classes  in label order: name, first sample u64, samples u64, digest u64
 //	values   that each sample has: name, bytes of the largest u64; the form says how many there are
+//	versions if Versioned, a digest [32] of those of all samples, or of the objects that they are members of
 //	names    of all these, each told by where it begins u64 and ends u64; the root's absolute path comes first
 //	foot     fingerprint [32], digest of pages and tables [32], begin of the tables u64, samples u64, form u64,
 //	         watched u64, objects u64, classes u64, bytes of names u64, bytes of the root's path u64,
@@ -83,6 +84,14 @@ const (
 // WithValues is the form of samples that have n values each, besides their file: of Members ranges of the same object, else bytes that the
 // manifest holds.
 func (f Form) WithValues(n int) Form { return f | Form(n)<<valuesBit }
+
+// versionsBytes is how long the digest of versions is.
+func (f Form) versionsBytes() uint64 {
+	if f&Versioned == 0 {
+		return 0
+	}
+	return sha256.Size
+}
 
 // Values is how many values a sample has.
 func (f Form) Values() int { return int(f >> valuesBit) }
@@ -143,7 +152,7 @@ type Object struct {
 type Manifest struct {
 	pages                             []byte // magic and chunks
 	chunks, watched, objects, classes []byte
-	values                            []byte
+	values, versions                  []byte
 	names, foot                       []byte
 	root                              int
 	samples                           int
@@ -195,6 +204,7 @@ func (m *Manifest) cut(rest []byte) error {
 		{&m.objects, 8 * objectNumbers * m.number(4)},
 		{&m.classes, 8 * classNumbers * m.number(5)},
 		{&m.values, 8 * valueNumbers * uint64(m.form.Values())},
+		{&m.versions, m.form.versionsBytes()},
 		{&m.names, m.number(6)},
 	} {
 		if section.bytes > uint64(len(rest)) {
@@ -264,6 +274,10 @@ func (m *Manifest) Form() Form { return m.form }
 
 // Fingerprint is 32 bytes, which differ where names, sizes, labels or order do.
 func (m *Manifest) Fingerprint() []byte { return m.foot[:sha256.Size] }
+
+// Versions is a digest of the versions of all that is listed, in order; empty if not Versioned. Copies of the same files
+// differ in it.
+func (m *Manifest) Versions() []byte { return m.versions }
 
 // Scanned is when the search for the samples began, in nanoseconds since 1970.
 func (m *Manifest) Scanned() int64 { return int64(u64(m.foot, scannedAt)) }
@@ -465,7 +479,7 @@ func (m *Manifest) CheckPages() error {
 		}
 		content.Write(page[:pageHead])
 	}
-	for _, table := range [][]byte{m.chunks, m.watched, m.objects, m.classes, m.values, m.names} {
+	for _, table := range [][]byte{m.chunks, m.watched, m.objects, m.classes, m.values, m.versions, m.names} {
 		content.Write(table)
 	}
 	if !bytes.Equal(content.Sum(nil), m.foot[sha256.Size:2*sha256.Size]) {

@@ -23,7 +23,10 @@ func newSite(r remote, l *location) *site {
 var ErrNotListed = unreadable("a web server does not tell what it has: name tar files by numbers, as train-{000..146}.tar, or a list of files")
 
 // Identity names what the server has below the URL, for whoever keeps it.
-func (s *site) Identity() string { return s.base.Scheme + "://" + s.base.Host + "/" + s.prefix }
+func (s *site) Identity() string { return s.Origin() + "/" + s.prefix }
+
+// Origin names the server.
+func (s *site) Origin() string { return s.base.Scheme + "://" + s.base.Host }
 
 // Stat implements Store.
 func (s *site) Stat(ctx context.Context, name string) (Attributes, error) {

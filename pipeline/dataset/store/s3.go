@@ -72,12 +72,15 @@ func firstOf(all ...string) string {
 }
 
 // Identity names what the bucket has below the prefix, for whoever keeps it: the same place, however it is written.
-func (b *bucket) Identity() string {
+func (b *bucket) Identity() string { return b.Origin() + "/" + b.prefix }
+
+// Origin names the bucket, whoever reads what of it.
+func (b *bucket) Origin() string {
 	host := "amazonaws.com"
 	if b.endpoint != nil {
 		host = b.endpoint.Host
 	}
-	return "s3://" + host + "/" + b.name + "/" + b.prefix
+	return "s3://" + host + "/" + b.name
 }
 
 // Stat implements Store.

@@ -15,6 +15,8 @@ import (
 //
 // A Store on a server also has Identity() string, which package dataset asks for by a type assertion. It names the
 // place, the same however that is written, for what is kept about its objects. Of a Store without it the path does.
+// And one that others may read too has Origin() string, which names the server, and the bucket in it: of one origin an
+// object has one version, whoever asks.
 type Store interface {
 	// Stat tells what a name stands for now; it follows links. Where it leads nowhere the error is one of those that
 	// LeadsNowhere knows.

@@ -457,7 +457,13 @@ type OpenResponse struct {
 	// The latest revision of this contract that the node speaks; 0: 1. A trainer that needs a later one leaves the node out.
 	Protocol uint32 `protobuf:"varint,14,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	// The node's: of the plan, and of all formats.
-	Revisions     *Revisions `protobuf:"bytes,15,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	Revisions *Revisions `protobuf:"bytes,15,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	// Digest of the server and the bucket that the data lies in. Empty: it lies in files of the node, whose copies are not compared.
+	Store string `protobuf:"bytes,16,opt,name=store,proto3" json:"store,omitempty"`
+	// Digest of the versions of all objects of the data in that store. An object that was replaced by one of the same size has the fingerprint of the
+	// other and another version, so nodes of the same store that differ here cannot serve the same job, and neither can one that differs from
+	// the nodes that the job began with. Nodes of different stores are not compared: copies differ in versions.
+	Versions      string `protobuf:"bytes,17,opt,name=versions,proto3" json:"versions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -595,6 +601,20 @@ func (x *OpenResponse) GetRevisions() *Revisions {
 		return x.Revisions
 	}
 	return nil
+}
+
+func (x *OpenResponse) GetStore() string {
+	if x != nil {
+		return x.Store
+	}
+	return ""
+}
+
+func (x *OpenResponse) GetVersions() string {
+	if x != nil {
+		return x.Versions
+	}
+	return ""
 }
 
 type PutRequest struct {
@@ -1216,8 +1236,10 @@ type Start struct {
 	// to 2 MiB. 0: 1 MiB.
 	PieceBytes uint32 `protobuf:"varint,4,opt,name=piece_bytes,json=pieceBytes,proto3" json:"piece_bytes,omitempty"`
 	// The job's: all wants of this stream are of them, also those that were at another node before or are there too. Absent: the node's own.
-	Revisions     *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
-	Trainer       *Trainer   `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	Revisions *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	Trainer   *Trainer   `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	// The node's, from its OpenResponse: it refuses, with REASON_DATA_DIFFERS, if its data has other versions by now. Empty: any.
+	Versions      string `protobuf:"bytes,7,opt,name=versions,proto3" json:"versions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1292,6 +1314,13 @@ func (x *Start) GetTrainer() *Trainer {
 		return x.Trainer
 	}
 	return nil
+}
+
+func (x *Start) GetVersions() string {
+	if x != nil {
+		return x.Versions
+	}
+	return ""
 }
 
 // Want asks for one batch by name. A want is also a credit: the node works for a trainer only while it holds wants of it.
@@ -3801,7 +3830,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\n" +
 	"UnitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xf6\x03\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa8\x04\n" +
 	"\fOpenResponse\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1b\n" +
 	"\tplan_hash\x18\x02 \x01(\tR\bplanHash\x12\x1d\n" +
@@ -3820,7 +3849,9 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\akernels\x18\f \x01(\tR\akernels\x12\x18\n" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x1a\n" +
 	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x125\n" +
-	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"L\n" +
+	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12\x14\n" +
+	"\x05store\x18\x10 \x01(\tR\x05store\x12\x1a\n" +
+	"\bversions\x18\x11 \x01(\tR\bversions\"L\n" +
 	"\n" +
 	"PutRequest\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
@@ -3858,7 +3889,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x04want\x18\x02 \x01(\v2\x12.feedwater.v1.WantH\x00R\x04want\x12.\n" +
 	"\x06cancel\x18\x03 \x01(\v2\x14.feedwater.v1.CancelH\x00R\x06cancel\x12+\n" +
 	"\x05pulse\x18\x04 \x01(\v2\x13.feedwater.v1.PulseH\x00R\x05pulseB\t\n" +
-	"\arequest\"\xd2\x01\n" +
+	"\arequest\"\xee\x01\n" +
 	"\x05Start\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
@@ -3866,7 +3897,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\vpiece_bytes\x18\x04 \x01(\rR\n" +
 	"pieceBytes\x125\n" +
 	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12/\n" +
-	"\atrainer\x18\x06 \x01(\v2\x15.feedwater.v1.TrainerR\atrainer\"\xee\x01\n" +
+	"\atrainer\x18\x06 \x01(\v2\x15.feedwater.v1.TrainerR\atrainer\x12\x1a\n" +
+	"\bversions\x18\a \x01(\tR\bversions\"\xee\x01\n" +
 	"\x04Want\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12+\n" +

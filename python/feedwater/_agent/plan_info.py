@@ -49,6 +49,8 @@ class PlanInfo:
     revisions: dict[str, Any] | None
     """Of the units that make the job's batches, as a state has them."""
     fingerprint: str
+    stores: dict[str, str]
+    """Of servers that the data lies on: digests of the versions of its objects, by digests of the store."""
     samples: int
     classes: tuple[str, ...]
     fields: tuple[Field, ...]
@@ -70,6 +72,7 @@ class PlanInfo:
             **{name: answer[name] for name in same},
             **{name: answer.get(name, "") for name in ("version", "kernels")},
             revisions=answer.get("revisions"),
+            stores=answer.get("stores") or {},
             classes=tuple(from_json(entry["name"]) for entry in answer.get("classes") or ()),
             fields=tuple(Field(f["name"], f["dtype"], tuple(f["shape"]), 0) for f in answer["fields"]),
             ops=tuple(answer.get("ops") or ()),

@@ -46,6 +46,8 @@ class Session:
         """The numerics that a loaded state pins."""
         self.revisions: dict[str, Any] | None = None
         """The revisions that it pins."""
+        self.stores: dict[str, str] | None = None
+        """The stores that it pins."""
         self.link: Link | None = None
         self.respawns = -1
         self.make_slots: Callable[[int, int], Slots] = Slots
@@ -118,6 +120,8 @@ class Session:
             link.close()
             self.respawns -= 1
         self._drop_slots()
+        if self.opened is not None:
+            self.opened = replace(self.opened, stores=self.stores or {})
         self.ensure_link()
 
     def call(self, method: str, params: dict[str, Any], timeout: float) -> tuple[Any, bytes]:
@@ -194,6 +198,7 @@ class Session:
             "job": wanted.job(),
             "numerics": self.opened.numerics if self.opened else self.numerics,
             "revisions": self.opened.revisions if self.opened else self.revisions,
+            "stores": self.opened.stores if self.opened else self.stores,
             "fingerprint": self.opened.fingerprint if self.opened and wanted.nodes else None,  # an agent was lost
             "workers": wanted.workers,
             "start_timeout": wanted.start_timeout,
