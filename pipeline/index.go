@@ -73,7 +73,7 @@ type namedStore struct {
 	*records
 }
 
-// maxStoreBytes is what the stores that are open at once hold in memory together: 8 bytes for a picture.
+// maxStoreBytes is what the stores that are open at once come to hold in memory together.
 const maxStoreBytes = 256 << 20
 
 // ErrManyIndexes is told to Index.Trouble when jobs were prepared for data sets of more pictures than have their

@@ -55,16 +55,19 @@ func TestHold(t *testing.T) {
 	for _, step := range []struct {
 		what string
 		do   func()
-		want int64
+		want int64 // besides places
 	}{
-		{"opened", func() {}, HeldBytes(samples)},
-		{"gathering", func() { fill(s) }, HeldBytes(samples) + 1<<20},
-		{"gathering more", func() { fill(s) }, HeldBytes(samples) + 1<<20},
-		{"written", s.flushPending, HeldBytes(samples)},
+		{"opened", func() {}, 0},
+		{"gathering", func() { fill(s) }, 1 << 20},
+		{"gathering more", func() { fill(s) }, 1 << 20},
+		{"written", s.flushPending, 0},
 		{"closed", s.Close, 0},
 	} {
-		if step.do(); held != step.want {
-			t.Errorf("%s: %d bytes are held, not %d", step.what, held, step.want)
+		if step.do(); held != step.want+s.places.bytes {
+			t.Errorf("%s: %d bytes are held, not %d and %d of places", step.what, held, step.want, s.places.bytes)
+		}
+		if grown := s.places.bytes > newPlaces(samples).bytes; grown != (step.what != "opened" && step.what != "closed") {
+			t.Errorf("%s: places have %d bytes", step.what, s.places.bytes)
 		}
 	}
 }

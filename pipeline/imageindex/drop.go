@@ -25,9 +25,9 @@ func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	all := slices.DeleteFunc(slices.Clone(s.segments), func(g segment) bool { return present[g.name] == nil })
 	s.mu.RUnlock()
 	slices.SortFunc(all, func(a, b segment) int { return strings.Compare(b.name, a.name) })
-	covered := make([]bool, len(s.places))
+	covered := newPlaces(s.places.samples) // those that have a record in a later file
 	for _, g := range all {
-		if !g.coverSamples(covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
+		if !g.coverSamples(&covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
 			s.forgetFile(g.name)
 			delete(present, g.name)
 		}
@@ -45,14 +45,14 @@ func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 
 // coverSamples marks the samples that a file has records of, and reports whether it is needed: it has one that was not
 // marked, or cannot be read now.
-func (g *segment) coverSamples(covered []bool) (needed bool) {
+func (g *segment) coverSamples(covered *places) (needed bool) {
 	data := g.memory.data
 	entries := data[headBytes : len(data)-len(g.records)-checksumBytes]
 	err := guardFaults(func() {
 		for i := 0; i < len(entries); i += entryBytes {
-			sample := binary.LittleEndian.Uint32(entries[i:])
-			if int64(sample) < int64(len(covered)) && !covered[sample] {
-				covered[sample], needed = true, true
+			if sample := int(binary.LittleEndian.Uint32(entries[i:])); covered.of(sample) == 0 {
+				covered.set(sample, nothing)
+				needed = true
 			}
 		}
 	})
@@ -65,7 +65,7 @@ func (s *Cache) forgetFile(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := slices.IndexFunc(s.segments, func(g segment) bool { return g.name == name })
-	if !slices.ContainsFunc(s.places, func(p place) bool { return p.segment() == k }) {
+	if !s.places.inSegment(k) {
 		s.segments[k].freeMemory()
 	}
 }

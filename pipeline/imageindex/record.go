@@ -80,10 +80,7 @@ func (s *Cache) fetchRecord(sample int, buf []byte) (record []byte, at place, fo
 func (s *Cache) keepMemory(sample int) (at place, records []byte, m *memory) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if sample < 0 || sample >= len(s.places) {
-		return nothing, nil, nil
-	}
-	if at = s.places[sample]; at <= nothing {
+	if at = s.places.of(sample); at <= nothing {
 		return at, nil, nil
 	}
 	g := &s.segments[at.segment()]
@@ -123,10 +120,10 @@ func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool 
 // putRecord is Put without a look at the disk. mu is held.
 func (s *Cache) putRecord(sample int, file, data []byte) bool {
 	switch {
-	case s.closed || s.stopped || sample < 0 || sample >= len(s.places):
+	case s.closed || s.stopped || sample < 0 || sample >= s.places.samples:
 		return false
 	case len(data) == 0:
-		s.places[sample] = nothing
+		s.setPlace(sample, nothing)
 		return true
 	case s.pending == nil:
 		s.segments = append(s.segments, segment{})
@@ -141,11 +138,18 @@ func (s *Cache) putRecord(sample int, file, data []byte) bool {
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, uint32(sample))
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
 	s.segments[p.segment].records = p.records
-	s.places[sample] = placeIn(p.segment, offset)
+	s.setPlace(sample, placeIn(p.segment, offset))
 	if s.isFull() || time.Since(p.begun) > flushAge {
 		s.tendFiles()
 	}
 	return true
+}
+
+// setPlace notes where the record of a sample is. mu is held.
+func (s *Cache) setPlace(sample int, at place) {
+	if grown := s.places.set(sample, at); grown != 0 {
+		s.reportHeld(grown)
+	}
 }
 
 // isFull reports whether enough for a file was gathered. From then on a goroutine is at it.

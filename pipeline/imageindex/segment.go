@@ -94,7 +94,7 @@ func (s *Cache) loadFile(path string) error {
 		return err
 	}
 	var entries, records []byte
-	fault := guardFaults(func() { entries, records, err = parseSegment(m.data, s.key, len(s.places)) })
+	fault := guardFaults(func() { entries, records, err = parseSegment(m.data, s.key, s.places.samples) })
 	if err = errors.Join(fault, err); err != nil {
 		m.release()
 		return err
@@ -109,9 +109,9 @@ func (s *Cache) adoptSegment(g segment, entries []byte) {
 	defer s.mu.Unlock()
 	s.segments = append(s.segments, g)
 	for i := 0; i < len(entries); i += entryBytes {
-		at := &s.places[binary.LittleEndian.Uint32(entries[i:])]
-		if *at <= nothing || s.segments[at.segment()].yieldsTo(g.name) {
-			*at = placeIn(len(s.segments)-1, binary.LittleEndian.Uint32(entries[i+4:]))
+		sample := int(binary.LittleEndian.Uint32(entries[i:]))
+		if at := s.places.of(sample); at <= nothing || s.segments[at.segment()].yieldsTo(g.name) {
+			s.setPlace(sample, placeIn(len(s.segments)-1, binary.LittleEndian.Uint32(entries[i+4:])))
 		}
 	}
 }

@@ -96,7 +96,7 @@ type Cache struct {
 	stopped  bool // nothing is kept any more
 	tending  bool // a goroutine is at work
 	looked   time.Time
-	places   []place // by sample
+	places   places
 	segments []segment
 	pending  *pending  // nil: nothing is gathered
 	taken    sync.Cond // pending was, to be written
@@ -112,24 +112,18 @@ type lost struct {
 	bytes   int64
 }
 
-// HeldBytes is how many bytes of memory a Store of so many samples holds while it gathers nothing.
-func HeldBytes(samples int) int64 { return int64(samples) * int64(unsafe.Sizeof(place(0))) }
+// HeldBytes is how many bytes of memory a Store of so many samples comes to hold while it gathers nothing, if each has a record. It
+// holds little more than 8 bytes for each record that there is.
+func HeldBytes(samples int) int64 {
+	blocks := int64(samples+blockSamples-1) / blockSamples
+	return blocks*blockBytes + int64(samples)*int64(unsafe.Sizeof(place(0)))
+}
 
 // reportHeld tells that the store holds so many bytes more. mu is held.
 func (s *Cache) reportHeld(bytes int64) {
 	s.held += bytes
 	s.options.Hold(bytes)
 }
-
-// place is where a sample's record is: of a segment, counted from 1, the offset in its records. 0: there is none.
-type place uint64
-
-// nothing is the place of a sample that has no record, which was found out.
-const nothing place = 1
-
-func placeIn(segment int, offset uint32) place { return place(segment+1)<<32 | place(offset) }
-func (p place) segment() int                   { return int(p>>32) - 1 }
-func (p place) offset() int                    { return int(uint32(p)) }
 
 // Open finds the records of a data set, which has so many samples and is named by what decides them, its fingerprint.
 // The caller must Close the store. It fails only where there is no place for files.
@@ -139,11 +133,11 @@ func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
 	s := &Cache{
-		options: o, known: map[string]bool{}, places: make([]place, samples), looked: time.Now(),
+		options: o, known: map[string]bool{}, places: newPlaces(samples), looked: time.Now(),
 		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
 	}
 	s.taken.L = &s.mu
-	s.reportHeld(HeldBytes(samples))
+	s.reportHeld(s.places.bytes)
 	s.lookForFiles()
 	s.stopped = o.Steady && errors.Is(s.makeRoom(int64(o.pendingBytes)), ErrFull)
 	return s, nil
@@ -192,7 +186,7 @@ func (s *Cache) freeSegments() {
 	for i := range s.segments {
 		s.segments[i].freeMemory()
 	}
-	s.segments, s.places, s.pending = nil, nil, nil
+	s.segments, s.places, s.pending = nil, places{}, nil
 	s.reportHeld(-s.held)
 }
 

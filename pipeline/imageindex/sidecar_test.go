@@ -713,6 +713,6 @@ func FuzzFile(f *testing.F) {
 			s.segments[i].freeMemory()
 		}
 		s.segments = nil
-		clear(s.places)
+		s.places = newPlaces(samples)
 	})
 }
