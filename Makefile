@@ -28,6 +28,7 @@
 #   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
+#   make test-hub HUB_PYTHON=python  data sets of Hugging Face give the pictures of their rows; DATA=folder of photographs
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
@@ -225,7 +226,12 @@ bench-pixels: build $(VENV)/.ready
 
 GPU_PYTHON ?= $(VENV)/bin/python
 GPU_PARTS  := 1:checks.py 2:figures.py 3:main.py 4:kinds.py
-.PHONY: test-jax test-gpu
+.PHONY: test-hub test-jax test-gpu
+# HUB_PYTHON is a Python with datasets and Pillow, which the tests' own environment has not.
+test-hub: build
+	$(call say,data sets of Hugging Face)
+	PYTHONPATH=$(CURDIR)/python $(or $(HUB_PYTHON),$(error give HUB_PYTHON=a Python with datasets)) bench/hub.py $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
 # JAX_PYTHON is a Python with jax, which the tests' own environment has not.
 test-jax: build
 	$(call say,batches given to JAX)

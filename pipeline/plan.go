@@ -63,13 +63,15 @@ type Source struct {
 	// Image is the column of Parquet files that has the pictures. As Table it says where to find what the fingerprint pins. Empty: the one that the
 	// files tell.
 	Image string `json:"image,omitempty"`
+	// Layout is how the data is laid out, see dataset.Columns. As Table it says where to find what the fingerprint pins. Empty: as names tell.
+	Layout string `json:"layout,omitempty"`
 	// Values, with commas between them, are the fields of the plan that are values of the data.
 	Values string `json:"-"`
 }
 
 // Columns say what is listed of each sample of the source.
 func (s *Source) Columns() dataset.Columns {
-	return dataset.Columns{Label: s.Label, Values: s.Values, Image: s.Image}
+	return dataset.Columns{Label: s.Label, Values: s.Values, Image: s.Image, Layout: s.Layout}
 }
 
 // What a batch does with a sample that does not decode.
@@ -183,6 +185,9 @@ func (p *Plan) checkFields() error {
 		if p.Masks.Label != "" {
 			return &batch.PlanError{Field: "masks.label", Message: "masks have no labels"}
 		}
+		if p.Masks.Layout != "" {
+			return &batch.PlanError{Field: "masks.layout", Message: "masks lie in folders"}
+		}
 		if p.Masks.Image != "" {
 			return &batch.PlanError{Field: "masks.image", Message: "masks lie in folders, which have no columns"}
 		}
@@ -210,6 +215,9 @@ func (s *Source) checkSource(field string) error {
 			return &batch.PlanError{Field: field + ".fingerprint", Message: "not a SHA-256 in hex"}
 		}
 	}
+	if err := dataset.CheckLayout(s.Layout); err != nil {
+		return &batch.PlanError{Field: field + ".layout", Message: err.Error()}
+	}
 	if t := s.Table; t != "" {
 		if b, err := hex.DecodeString(t); err != nil || len(b) != sha256.Size || t != strings.ToLower(t) {
 			return &batch.PlanError{Field: field + ".table", Message: "not a SHA-256 in hex"}
@@ -229,7 +237,7 @@ func (p *Plan) Canonical() []byte { return marshalCanonical(p) }
 func (p *Plan) Hash() string {
 	q := *p
 	q.Source.Root, q.Source.Path, q.Source.Table, q.Source.Label = "", "", "", ""
-	q.Source.Image = ""
+	q.Source.Image, q.Source.Layout = "", ""
 	q.Masks = q.Masks.withoutPlace()
 	return digestOf("plan", q)
 }

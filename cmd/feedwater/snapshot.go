@@ -22,9 +22,9 @@ import (
 
 // snapshotOptions are the flags of `feedwater snapshot`.
 type snapshotOptions struct {
-	place, output, label, image string
-	fields                      []string
-	verify                      bool
+	place, output, label, image, layout string
+	fields                              []string
+	verify                              bool
 }
 
 func newSnapshot() *cobra.Command {
@@ -60,6 +60,7 @@ error of its sample in any case.`,
 	f.StringVarP(&o.output, "output", "o", "", "`folder`, or URL in a bucket, to write to in place of .feedwater beside the data")
 	f.StringVar(&o.label, "label", "", "where labels are, as label= of a Loader says it: lists of other labels are other lists")
 	f.StringVar(&o.image, "image", "", "the column of pictures, as image= of a Loader says it")
+	f.StringVar(&o.layout, "layout", "", "how the data is laid out, as layout= of a Loader says it")
 	f.StringSliceVar(&o.fields, "fields", nil, "further fields, as fields= of a Loader names them, but image, label, index, key, valid")
 	f.BoolVar(&o.verify, "verify", false, "write nothing, but take the list that lies beside the data and read every file that it lists")
 	addConfig(c, "fields", "config")
@@ -68,7 +69,7 @@ error of its sample in any case.`,
 
 // options are those of the data set, whose scan tells how far it is.
 func (o *snapshotOptions) options(show *progress) dataset.Options {
-	columns := dataset.Columns{Label: o.label, Values: o.values(), Image: o.image}
+	columns := dataset.Columns{Label: o.label, Values: o.values(), Image: o.image, Layout: o.layout}
 	return dataset.Options{Columns: columns, Progress: show.showScanned, Flat: true, Empty: true}
 }
 

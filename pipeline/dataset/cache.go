@@ -69,6 +69,9 @@ func newCache(o Options, root string) cache {
 	if o.Image != "" { // and one of other pictures
 		root += "\x00image\x00" + o.Image
 	}
+	if o.Layout != "" { // and one of another layout
+		root += "\x00layout\x00" + o.Layout
+	}
 	if o.Label != "" || o.Values != "" { // and one with other labels, or with values
 		root += "\x00\x00\x00" + o.Label + "\x00" + o.Values
 	}

@@ -82,13 +82,17 @@ type Options struct {
 	patience     time.Duration // how long a scan of somebody else may stand still before one's own begins
 }
 
-// Columns say where labels, values and pictures are of data whose samples have columns or members. The zero value is for all others.
+// Columns say where labels, values and pictures are of data whose samples have columns or members, and how it is laid out. The zero value is
+// for all others.
 type Columns struct {
 	// Label says where labels are, see layout.Choice, and Values, with commas between them, what else is listed of each sample. Both are for
 	// lists, tables, tar and Parquet files.
 	Label, Values string
 	// Image is the column of Parquet files that has the pictures. Empty: the one that the files tell.
 	Image string
+	// Layout is how the data is laid out: "folder", "mds", "tar", "parquet", "csv", "tsv" or "jsonl". Empty: as names tell, and what lies in a
+	// folder. Files may be called as they like where it is named.
+	Layout string
 }
 
 func (o Options) withDefaults() Options {
@@ -191,8 +195,14 @@ func (s opening) openSource(path string, o *Options) error {
 		return err
 	}
 	s.questions = o.Questions
-	s.questions.About(func() (store.Store, error) { return reopen(FolderOf(absolute), o) })
-	if s.path, s.part, err = split(absolute); err != nil {
+	s.questions.About(func() (store.Store, error) {
+		folder, _, err := splitAs(absolute, o.Layout)
+		if err != nil {
+			return nil, err
+		}
+		return reopen(folder, o)
+	})
+	if s.path, s.part, err = splitAs(absolute, o.Layout); err != nil {
 		return err
 	}
 	if o.Table != "" && s.part != "" {
@@ -379,7 +389,7 @@ func (s *Snapshot) Classes() []Class { return s.classes }
 func (s *Snapshot) Values() []Value { return s.values }
 
 // ValuesInFiles reports whether values lie in files, with the pictures, so that Read brings both; else At does.
-func (s *Snapshot) ValuesInFiles() bool { return len(s.values) > 0 && s.form&manifest.Members != 0 }
+func (s *Snapshot) ValuesInFiles() bool { return len(s.values) > 0 && !s.form.HoldsValues() }
 
 // Flat reports whether the pictures lie in the root itself, without classes; see Options.Flat.
 func (s *Snapshot) Flat() bool { return len(s.classes) == 1 && s.classes[0].Name == "" }

@@ -56,7 +56,7 @@ type ValueError struct {
 
 // Error says so, and what has some.
 func (e *ValueError) Error() string {
-	return fmt.Sprintf("%s have no field %.99q: members of tar files and columns of lists are fields", e.In, e.Name)
+	return fmt.Sprintf("%s have no field %.99q: members of tar files and columns of lists, Parquet files and MDS are fields", e.In, e.Name)
 }
 
 // Is makes it an ErrLayout.

@@ -92,6 +92,16 @@ func cutPlace(place string) (folder, part string) {
 	if !store.IsURL(place) {
 		return cut(place)
 	}
+	return cutURL(place, cut)
+}
+
+// cutLast is cutPlace of an URL whose last part is a file, however it is called.
+func cutLast(place string) (folder, part string) {
+	return cutURL(place, func(path string) (folder, part string) { return filepath.Dir(path), filepath.Base(path) })
+}
+
+// cutURL cuts an URL where a function cuts its path.
+func cutURL(place string, cut func(path string) (folder, part string)) (folder, part string) {
 	name, options := store.CutURL(place)
 	scheme, rest, _ := strings.Cut(name, "://")
 	folder, part = cut(filepath.FromSlash(rest))
@@ -151,30 +161,13 @@ func cut(place string) (folder, part string) {
 	return place[:at], place[at+1:]
 }
 
-// layoutOf is the layout of a part of the folder root, which from has.
-func layoutOf(ctx context.Context, from store.Store, root, part string, o Options) (layout.Layout, error) {
-	if store.IsProgram(root) {
-		return layout.Program{}, refuseChoice("data sets of a program", &o)
+// layoutOfTable is the layout of a table: of files, or of ranges of them.
+func layoutOfTable(ctx context.Context, list layout.List) (layout.Layout, error) {
+	ranges, err := layout.HasRanges(ctx, list.Table)
+	if err != nil || !ranges {
+		return list, err
 	}
-	choice := choiceOf(&o)
-	folder := part == "" && o.Table == ""
-	mds := folder && layout.HoldsMDS(ctx, from)
-	parquet := layout.IsParquet(part) || folder && !mds && layout.HoldsParquet(ctx, from)
-	switch {
-	case mds:
-		return layout.MDS{Image: o.Image, Choice: choice}, nil
-	case parquet:
-		return layout.Parquet{Pattern: filepath.ToSlash(part), Image: o.Image, Label: o.Label}, refuseValues("Parquet files", &o)
-	case o.Image != "":
-		return nil, fmt.Errorf("%w whose pictures lie in columns: image=%q is for Parquet files and MDS", ErrLayout, o.Image)
-	case o.Table != "":
-		return layout.List{Name: "the table", Root: root, Table: o.Table, Choice: choice}, nil
-	case part == "":
-		return layout.Folder{Flat: o.Flat, Empty: o.Empty}, refuseChoice("class folders", &o)
-	case layout.IsList(part) && !layout.IsPattern(part):
-		return layout.List{Name: filepath.ToSlash(part), Root: root, Choice: choice}, nil
-	}
-	return layout.Tar{Pattern: filepath.ToSlash(part), Choice: choice}, nil
+	return layout.Ranges{List: list}, nil
 }
 
 // choiceOf is what is listed of each sample besides its picture.

@@ -92,7 +92,11 @@ func shippedName(folder, part string, o *Options) string {
 	if part == "" && !store.IsURL(folder) {
 		base = filepath.Base(folder)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{base, filepath.ToSlash(part), o.Label, o.Values, o.Image}, "\x00")))
+	names := []string{base, filepath.ToSlash(part), o.Label, o.Values, o.Image}
+	if o.Layout != "" {
+		names = append(names, o.Layout)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -1,17 +1,13 @@
 package dataset
 
-import (
-	"sync"
-
-	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
-)
+import "sync"
 
 // Values that are members of shards are read with their picture. They stand behind it, where Read was told to write: from Spare bytes behind its
 // end on, one after another.
 
 // valueBytes is what the values of a sample take behind its picture.
 func (s *Snapshot) valueBytes(sample *Sample) (n int) {
-	if s.form&manifest.Members == 0 {
+	if s.form.HoldsValues() {
 		return 0
 	}
 	for _, v := range sample.Values {
@@ -22,7 +18,7 @@ func (s *Snapshot) valueBytes(sample *Sample) (n int) {
 
 // ReadValue is value k of a sample: what At told, or what lies behind the picture that Read returned, which may have been cut at its end only.
 func (s *Snapshot) ReadValue(sample *Sample, k int, read []byte) []byte {
-	if s.form&manifest.Members == 0 {
+	if s.form.HoldsValues() {
 		return sample.Values[k].Data
 	}
 	at := int(sample.Size) + Spare

@@ -37,6 +37,8 @@ class Config:
     """Wanted fields: our names to the user's."""
     as_dict: bool
     relabel: Relabelling | None
+    layout: str | None
+    """How the path is laid out; None: as its name tells."""
     image: str | None
     """The column of pictures; None: the one that the data tells."""
     label: str | None
@@ -80,7 +82,9 @@ class Config:
         if given["python"] is not None and given["masks"] is not None:
             raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         nodes = checks.nodes_of(given["nodes"])
-        resolved = sources.resolve_source(source, nodes)
+        image, label = checks.column_of("image", given["image"]), checks.label_of(given["label"])
+        layout = checks.layout_of(given["layout"], source)
+        resolved = sources.resolve_source(source, nodes, image=image, label=label, layout=layout)
         masks = None if given["masks"] is None else sources.resolve_folder("masks", given["masks"], nodes)
         fields = given["fields"]
         if fields is None:
@@ -96,8 +100,9 @@ class Config:
             names=output.field_names(fields, lambda: given["python"] is not None or resolved.may_have_values),
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], resolved.relabel),
-            image=checks.column_of("image", given["image"]),
-            label=checks.label_of(given["label"]),
+            layout=layout,
+            image=None if resolved.has_columns else image,
+            label=None if resolved.has_columns else label,
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
             shuffle=checks.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
             sampler=checks.sampler_of("sampler", given["sampler"]),
@@ -261,6 +266,8 @@ class Config:
             "fields": ["image", "label", *self.values],
             "on_error": self.on_error,
         }
+        if self.layout is not None:
+            plan["source"]["layout"] = self.layout
         if self.image is not None:
             plan["source"]["image"] = self.image
         if self.label is not None:

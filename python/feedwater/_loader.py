@@ -50,8 +50,9 @@ class Loader(DataLoaderAttributes, Generic[B]):
 
     source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
                      begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder or
-                     another of its data sets that list files, a feedwater.Table of paths and labels, or a Subset of
-                     one, as it is when the Loader is made; or feedwater.Bytes, which the program reads by itself
+                     another of its data sets that list files, a datasets.Dataset, a feedwater.Table of paths and
+                     labels, or a Subset of one, as it is when the Loader is made; or feedwater.Bytes, which the
+                     program reads by itself
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
                      feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank
@@ -76,6 +77,8 @@ class Loader(DataLoaderAttributes, Generic[B]):
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
                      are image, mask, label, index, key, valid; by default image and label, with masks image and mask
                      Of tar files and lists further names are members and columns, as txt: lists of bytes
+    layout           how a path is laid out, where its name does not tell: "folder", "mds", "tar", "parquet", "csv",
+                     "tsv" or "jsonl"
     image            the column of pictures of Parquet files; by default the one that they tell
     label            where labels are: of tar files a member's ending, by default cls, or "json:key"; of others a column
     relabel          {label or name of a class: new label}: others in place of the data's, for each class. The
@@ -193,6 +196,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         num_replicas: int | None = None,
         mesh: Any = None,
         fields: Sequence[str] | Mapping[str, str] | None = None,
+        layout: str | None = None,
         image: str | None = None,
         label: str | None = None,
         relabel: Mapping[Any, int] | None = None,

@@ -16,6 +16,7 @@ __all__ = ["Options"]
 class Options(TypedDict, total=False):
     """Loader's keyword arguments that do not change the type of a batch."""
 
+    layout: str | None
     image: str | None
     label: str | None
     relabel: Mapping[Any, int] | None

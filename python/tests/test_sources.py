@@ -326,3 +326,29 @@ def test_a_folder_of_mds(data: Path, nodes: Any) -> None:
     (data / "mds" / "index.json").write_text(json.dumps(index))
     with pytest.raises(DataError, match=r"shard\.00001\.mds is compressed by zstd: .*compression=None"):
         digest(data / "mds")
+
+
+def test_layout_says_what_a_name_does_not(tmp_path: Path) -> None:
+    shard = tmp_path / "0001"
+    write_shard(shard)
+    with pytest.raises(DataError, match=r"not a folder .* layout= does"):
+        Loader(shard, batch_size=1)
+    with Loader(shard, batch_size=2, layout="tar", fields=("key", "label")) as loader:
+        keys, labels = next(iter(loader))
+    assert (list(keys), np.asarray(labels).tolist()) == (["0001/a.png", "0001/b.png"], [3, 4])
+    with pytest.raises(ValueError, match=r"layout='zip': must be one of 'folder'"):
+        Loader(shard, batch_size=1, layout="zip")
+    with pytest.raises(TypeError, match=r"layout='tar' is for paths: a Table says itself"):
+        Loader(feedwater.Table([str(shard)], [0]), batch_size=1, layout="tar")
+
+
+def write_shard(name: Path) -> None:
+    """A tar file of two samples."""
+    with tarfile.open(name, "w") as tar:
+        for key, label in (("a", b"3"), ("b", b"4")):
+            picture = io.BytesIO()
+            PIL.Image.new("RGB", (8, 8)).save(picture, "PNG")
+            for ending, data in (("png", picture.getvalue()), ("cls", label)):
+                member = tarfile.TarInfo(f"{key}.{ending}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -23,6 +22,8 @@ import (
 type List struct {
 	// Name of the list, a path below the folder, that ends in .csv, .tsv or .jsonl.
 	Name string
+	// Format is "csv", "tsv" or "jsonl"; empty: as the name ends.
+	Format string
 	// Root is the folder's absolute path: what paths in the list may begin with.
 	Root string
 	// Table, if set, is the path of the list, which lies elsewhere and never changes: lines of JSON objects. Name is then what it is called, and its
@@ -50,6 +51,7 @@ type row struct {
 	// className, if set, is the name of the next class, in place of a file.
 	className string
 	values    []string
+	span      *byteRange // of the file; nil: all of it
 }
 
 // rowReader reads lines; io.EOF behind the last.
@@ -115,11 +117,15 @@ func (l List) open(ctx context.Context, from store.Store) (rowReader, store.Attr
 	if err != nil {
 		return nil, a, err
 	}
-	if strings.EqualFold(path.Ext(l.Name), ".jsonl") {
+	format := l.Format
+	if format == "" {
+		format = strings.ToLower(strings.TrimPrefix(path.Ext(l.Name), "."))
+	}
+	if format == "jsonl" {
 		return newJSONReader(l.Name, o, l.Choice), a, nil
 	}
 	comma := ','
-	if strings.EqualFold(path.Ext(l.Name), ".tsv") {
+	if format == "tsv" {
 		comma = '\t'
 	}
 	rows, err := newTableReader(l.Name, o, comma, l.Choice)
@@ -164,6 +170,9 @@ func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attr
 		key, err := l.key(r)
 		if err != nil {
 			return err
+		}
+		if r.span != nil && l.Table != "" { // of one file in many rows
+			return found.add(l, r)
 		}
 		sum := maphash.String(seed, key)
 		if _, twice := seen[sum]; twice {
@@ -384,24 +393,18 @@ func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 	if err != nil {
 		return manifest.Sample{}, err
 	}
-	question := s.options.Questions.Ask(path.Dir(key), false)
-	s.options.Slow()
-	a, err := s.from.Stat(ctx, key)
-	question.End()
+	if r.span != nil && s.list.Table != "" {
+		return manifest.Sample{}, wrong("%s has %q, and rows before have none", s.list.where(r), rangeMember)
+	}
+	a, err := s.list.stat(ctx, s.from, s.options, r, key)
+	if err != nil {
+		return manifest.Sample{}, err
+	}
 	label, known := s.labels.of(r)
-	switch {
-	case store.LeadsNowhere(err):
-		return manifest.Sample{}, wrong("%s: there is no file %.200s", s.list.where(r), key)
-	case err != nil:
-		return manifest.Sample{}, fmt.Errorf("%s: %w", s.list.where(r), &fs.PathError{Op: "stat", Path: key, Err: err})
-	case a.Kind != store.KindFile:
-		return manifest.Sample{}, wrong("%s: %.200s is %v", s.list.where(r), key, store.ErrNoFile)
-	case !known:
+	if !known {
 		return manifest.Sample{}, wrong("%s: the list was written while it was read", s.list.where(r))
 	}
-	sample := manifest.Sample{Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version)}
-	for _, v := range r.values {
-		sample.Values = append(sample.Values, manifest.SampleValue{Size: int64(len(v)), Data: []byte(v)})
-	}
-	return sample, nil
+	return manifest.Sample{
+		Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version), Values: r.held(),
+	}, nil
 }

@@ -18,12 +18,19 @@ import (
 type Parquet struct {
 	// Pattern names the files; see match. Empty: all in the folder.
 	Pattern string
-	// Image and Label are the names of columns, with dots between their levels. Empty: those that the file says, or that are called so.
-	Image, Label string
+	// Image, and the label and values of Choice, are the names of columns, with dots between their levels. Empty: those that the file says, or
+	// that are called so.
+	Image string
+	Choice
 }
 
 // Form implements Layout.
-func (Parquet) Form() manifest.Form { return manifest.Members | manifest.Labelled }
+func (l Parquet) Form() manifest.Form {
+	if len(l.Values) == 0 {
+		return manifest.Members | manifest.Labelled
+	}
+	return (manifest.Members | manifest.Labelled | manifest.Held).WithValues(len(l.Values))
+}
 
 // Scan implements Layout. It reads footers, labels, and of pictures that are not compressed only how long they are.
 func (l Parquet) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
@@ -35,6 +42,7 @@ func (l Parquet) Scan(ctx context.Context, from store.Store, o Options, to *mani
 	if err != nil {
 		return err
 	}
+	l.nameValues(to)
 	sink := &tableSink{to: to, classes: classes, progress: progress{report: o.Progress}}
 	err = inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (*tableFile, error) {
 		o.Slow()
@@ -126,6 +134,7 @@ type tablePart struct {
 type tableRow struct {
 	label, offset, size int64
 	part                int
+	values              []manifest.SampleValue
 }
 
 // readRows finds the rows of a file.
@@ -155,10 +164,43 @@ func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c 
 	if err := locator.Locate(); err != nil {
 		return nil, about(name, l.nullImage(f.columns, err))
 	}
-	if err := l.label(t, f, c); err != nil {
+	err = l.label(t, f, c)
+	for i := range l.Values {
+		if err == nil {
+			err = l.value(ctx, t, f, i)
+		}
+	}
+	if err != nil {
 		return nil, about(name, err)
 	}
 	return t, nil
+}
+
+// value reads a further column of a file's rows: numbers as they are written, else bytes.
+func (l Parquet) value(ctx context.Context, t *tableFile, f *openedParquet, i int) error {
+	column := f.columns.values[i]
+	row := 0
+	err := f.file.Scalars(column, func(v parquet.Scalar) error {
+		data := []byte(v.Text)
+		if column.Kind == parquet.Int {
+			data = strconv.AppendInt(nil, v.Int, 10)
+		}
+		switch {
+		case row >= len(t.rows):
+		case v.Null:
+			return wrong("row %d has nothing in %s", row, column)
+		case len(data) > manifest.MaxValueBytes:
+			return wrong("row %d: %s has %d bytes, at most %d", row, column, len(data), manifest.MaxValueBytes)
+		default:
+			t.rows[row].values = append(t.rows[row].values, manifest.SampleValue{Size: int64(len(data)), Data: data})
+		}
+		row++
+		return ctx.Err()
+	})
+	if err == nil && row != len(t.rows) {
+		err = wrong("%s has %d rows, and the pictures %d", column, row, len(t.rows))
+	}
+	return err
 }
 
 // tooPacked is the error about pictures in pages that are compressed, where there is no place to unpack them to.
@@ -293,7 +335,7 @@ func (k *tableSink) take(t *tableFile) error {
 	stem := len(key)
 	for i, r := range t.rows {
 		key = strconv.AppendInt(key[:stem], int64(i), 10)
-		s := manifest.Sample{Key: key, Label: r.label, Size: r.size, Object: plain, Offset: r.offset}
+		s := manifest.Sample{Key: key, Label: r.label, Size: r.size, Object: plain, Offset: r.offset, Values: r.values}
 		if r.part > 0 {
 			s.Object = first + r.part - 1
 		}

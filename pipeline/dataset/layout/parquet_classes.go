@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/parquet"
@@ -68,7 +69,7 @@ func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o 
 		if err == nil {
 			err = f.file.Scalars(f.columns.label, func(v parquet.Scalar) error {
 				if !v.Null {
-					found[v.Text] = true
+					found[className(v)] = true
 				}
 				if len(found) > maxClasses {
 					return wrong("more than %d classes", maxClasses)
@@ -96,10 +97,13 @@ func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o 
 	return c, err
 }
 
+// className is the name of the class that a text is.
+func className(v parquet.Scalar) string { return strings.ToValidUTF8(v.Text, "\ufffd") }
+
 // of is the label of a value; false: it is none.
 func (c *tableClasses) of(v parquet.Scalar) (int64, bool, error) {
 	if c.labels != nil {
-		label, known := c.labels[v.Text]
+		label, known := c.labels[className(v)]
 		if !known && !v.Null {
 			return 0, false, errors.New("the file was written while it was read")
 		}

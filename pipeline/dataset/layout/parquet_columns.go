@@ -10,10 +10,11 @@ import (
 
 // tableColumns are the columns of a Parquet file that are used.
 type tableColumns struct {
-	image *parquet.Column
-	path  *parquet.Column // beside the image, or nil
-	label *parquet.Column // nil: none
-	names []string        // of classes, by label
+	image  *parquet.Column
+	path   *parquet.Column // beside the image, or nil
+	label  *parquet.Column // nil: none
+	names  []string        // of classes, by label
+	values []*parquet.Column
 }
 
 // hasTexts reports whether the labels are texts.
@@ -70,6 +71,27 @@ func (l Parquet) choose(f *parquet.File) (*tableColumns, error) {
 	}
 	if c.label != nil {
 		c.names = said[c.label.String()].Names
+	}
+	for _, name := range l.Values {
+		value, err := chooseValue(f, name)
+		if err != nil {
+			return nil, err
+		}
+		c.values = append(c.values, value)
+	}
+	return c, nil
+}
+
+// chooseValue finds a further column.
+func chooseValue(f *parquet.File, name string) (*parquet.Column, error) {
+	c := findColumn(f, strings.Split(name, "."))
+	switch {
+	case c == nil:
+		return nil, wrong("there is no column %s; there are %s", name, columnNames(f))
+	case c.Repeated:
+		return nil, wrong("the column %s has several values in a row", name)
+	case c.Kind == parquet.Other:
+		return nil, wrong("the column %s has neither texts, bytes nor whole numbers", name)
 	}
 	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,13 +71,35 @@ func TestParquetWithoutLabels(t *testing.T) {
 	}
 }
 
+// TestParquetValues: further columns are values, as the manifest holds them: texts, numbers as they are written, and bytes.
+func TestParquetValues(t *testing.T) {
+	root := parquetFolder(t, map[string]string{"x.parquet": "texts", "y.parquet": "texts"})
+	l := Parquet{Pattern: "*.parquet", Image: "jpg", Choice: Choice{Values: []string{"target", "id", "jpg"}}}
+	m, err := scanned(t.Context(), l, folderOf(t, root))
+	must(t, err)
+	if m.Samples() != 20 || !m.Form().HoldsValues() || len(m.Values()) != 3 || m.Values()[1] != (manifest.Value{Name: "id", Most: 1}) {
+		t.Fatalf("%d samples with %+v", m.Samples(), m.Values())
+	}
+	for i := range m.Samples() {
+		s, err := m.At(i, nil)
+		must(t, err)
+		if class := m.Classes()[s.Label].Name; string(s.Values[0].Data) != class {
+			t.Errorf("sample %d of class %s has the value %q", i, class, s.Values[0].Data)
+		}
+		picture := fmt.Sprintf("picture %d ", []int{0, 1, 7, 3, 4, 7, 6, 2, 7, 9}[i%10])
+		if id := strconv.Itoa(i % 10); string(s.Values[1].Data) != id || !strings.HasPrefix(string(s.Values[2].Data), picture) || s.Values[2].Size != s.Size {
+			t.Errorf("sample %d has %q and %q", i, s.Values[1].Data, s.Values[2].Data)
+		}
+	}
+}
+
 // TestParquetColumns: columns can be named.
 func TestParquetColumns(t *testing.T) {
 	root := parquetFolder(t, map[string]string{"x.parquet": "two", "y.parquet": "texts"})
 	m, err := scanned(t.Context(), Parquet{Pattern: "x.parquet", Image: "right"}, folderOf(t, root))
 	must(t, err)
 	sameLines(t, "right", shown(t, root, m), rowsOf("x.parquet", "none"))
-	m, err = scanned(t.Context(), Parquet{Pattern: "y.parquet", Image: "jpg", Label: "id"}, folderOf(t, root))
+	m, err = scanned(t.Context(), Parquet{Pattern: "y.parquet", Image: "jpg", Choice: Choice{Label: "id"}}, folderOf(t, root))
 	must(t, err)
 	sameLines(t, "id", shown(t, root, m), rowsOf("y.parquet", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"))
 }
@@ -127,9 +150,12 @@ func TestParquetThatIsNoData(t *testing.T) {
 		"paths.parquet: no column has pictures":                            {Pattern: "paths.parquet"},
 		"paths.parquet: the column image has texts, .* by a list":          {Pattern: "paths.parquet", Image: "image"},
 		"plain.parquet: there is no column photo; there are picture.bytes": {Pattern: "plain.parquet", Image: "photo"},
-		"plain.parquet: there is no column kinds":                          {Pattern: "plain.parquet", Label: "kinds"},
-		"int96.parquet: the column label has neither whole numbers nor":    {Pattern: "int96.parquet", Label: "label"},
+		"plain.parquet: there is no column kinds":                          {Pattern: "plain.parquet", Choice: Choice{Label: "kinds"}},
+		"int96.parquet: the column label has neither whole numbers nor":    {Pattern: "int96.parquet", Choice: Choice{Label: "label"}},
 		"int96.parquet: the column label has no bytes":                     {Pattern: "int96.parquet", Image: "label"},
+		"plain.parquet: there is no column text; there are picture.bytes":  {Pattern: "plain.parquet", Choice: Choice{Values: []string{"text"}}},
+		"int96.parquet: the column label has neither texts, bytes nor":     {Pattern: "int96.parquet", Choice: Choice{Values: []string{"label"}}},
+		"datasets.parquet: row 0 has nothing in image.path":                {Pattern: "datasets.parquet", Choice: Choice{Values: []string{"image.path"}}},
 		"empty.parquet: 1 Parquet files and no row":                        {Pattern: "empty.parquet"},
 		"cut.parquet: no Parquet file, or a cut one":                       {Pattern: "cut.parquet"},
 		"plain.parquet and unlabelled.parquet: rows of one have labels":    {Pattern: "{plain,unlabelled}.parquet"},
@@ -137,7 +163,7 @@ func TestParquetThatIsNoData(t *testing.T) {
 	} {
 		files := map[string]string{"cut.parquet": "plain"}
 		for _, name := range []string{
-			"snappy", "null_image", "null_label", "label_of_no_class", "several", "two", "paths", "plain", "int96", "empty", "unlabelled", "required",
+			"snappy", "null_image", "null_label", "label_of_no_class", "several", "two", "paths", "plain", "int96", "empty", "unlabelled", "required", "datasets",
 		} {
 			files[name+".parquet"] = name
 		}

@@ -200,6 +200,12 @@ func (j *jsonReader) row(text []byte) (row, error) {
 			break
 		}
 	}
+	if value, there := fields[rangeMember]; there && value[0] == '[' {
+		var numbers [2]int64
+		if err := json.Unmarshal(value, &numbers); err == nil {
+			r.span = &byteRange{numbers[0], numbers[1]}
+		}
+	}
 	if err := j.setLabel(&r, fields); err != nil {
 		return row{}, err
 	}

@@ -76,14 +76,19 @@ const (
 	Versioned
 	// Packed members are, some of them, in parts of objects that have to be unpacked.
 	Packed
+	// Held values of members are bytes that the manifest holds, as those of files of their own.
+	Held
 
-	allForms  = Packed<<1 - 1
+	allForms  = Held<<1 - 1
 	valuesBit = 8 // and up: how many values a sample has
 )
 
-// WithValues is the form of samples that have n values each, besides their file: of Members ranges of the same object, else bytes that the
-// manifest holds.
+// WithValues is the form of samples that have n values each, besides their file: of Members that are not Held ranges of the same object, else
+// bytes that the manifest holds.
 func (f Form) WithValues(n int) Form { return f | Form(n)<<valuesBit }
+
+// HoldsValues reports whether the manifest holds the bytes of values.
+func (f Form) HoldsValues() bool { return f&(Members|Held) != Members }
 
 // versionsBytes is how long the digest of versions is.
 func (f Form) versionsBytes() uint64 {
@@ -105,11 +110,11 @@ type Value struct {
 
 // SampleValue is a value of one sample.
 type SampleValue struct {
-	// Offset of a member in the sample's object.
+	// Offset of a value in the sample's object, where the form does not hold values.
 	Offset int64
 	// Size in bytes.
 	Size int64
-	// Data of samples that are no Members.
+	// Data of a value where it does.
 	Data []byte
 }
 
@@ -422,7 +427,7 @@ func (m *Manifest) valuesOf(c *cursor) ([]SampleValue, bool) {
 			return nil, false
 		}
 		rest = left
-		if m.form&Members == 0 {
+		if m.form.HoldsValues() {
 			v.Data = bytes.Clone(v.Data)
 		} else if v.Offset += c.offset; v.Offset < 0 || v.Offset > m.objectSize(int(c.object))-v.Size {
 			return nil, false

@@ -81,7 +81,7 @@ func lists() []*list {
 	var all []*list
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{1, 2, 16, 17, 127, 128, 129, 1000, perChunk + 129} {
-		for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members, Labelled.WithValues(2), (Members | Labelled).WithValues(3)} {
+		for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members, Labelled.WithValues(2), (Members | Labelled).WithValues(3), (Members | Labelled | Held).WithValues(2)} {
 			if n <= 1000 || form == Members|Labelled {
 				all = append(all, random(r, form, n))
 			}
@@ -116,7 +116,7 @@ func random(r *rand.Rand, form Form, n int) *list {
 		}
 		for range form.Values() {
 			v := SampleValue{Size: r.Int64N(50), Offset: r.Int64N(1 << 39)}
-			if form&Members == 0 {
+			if form.HoldsValues() {
 				v.Offset, v.Data = 0, []byte(strings.Repeat("v", int(v.Size)))
 			}
 			s.Values = append(s.Values, v)
@@ -247,7 +247,7 @@ func readAll(t testing.TB, data []byte) (all []*Sample) {
 
 func seeds(t testing.TB) (all [][]byte) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members, Labelled.WithValues(2), (Members | Labelled).WithValues(3)} {
+	for _, form := range []Form{0, Labelled, Members, Members | Labelled, Versioned, Versioned | Labelled, Versioned | Members, Labelled.WithValues(2), (Members | Labelled).WithValues(3), (Members | Labelled | Held).WithValues(2)} {
 		all = append(all, random(r, form, 3).encode(t), random(r, form, 20).encode(t), random(r, form, 300).encode(t))
 	}
 	return all
@@ -335,7 +335,7 @@ func TestHostileTables(t *testing.T) {
 		"a root without a name":  func(b *Builder) { b.root = len(b.names) + 1 },
 		"an object elsewhere":    func(b *Builder) { b.Object("../x", store.Attributes{Size: 1}) },
 		"an object of no size":   func(b *Builder) { b.Object("x", store.Attributes{Size: -1}) },
-		"a form of another year": func(b *Builder) { b.form = Packed << 1 },
+		"a form of another year": func(b *Builder) { b.form = Held << 1 },
 		"a version that is not there": func(b *Builder) {
 			b.form = Versioned
 			b.objects.add(0, 5, 1, uint64(len(b.names))+1)

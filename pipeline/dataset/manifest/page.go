@@ -14,8 +14,8 @@ import (
 // A sample is: uvarint bytes of its key that it shares with the sample before, uvarint bytes that follow, these
 // bytes; if Labelled varint label less that of the sample before; uvarint size; of Members varint object less that of
 // the sample before, and varint offset less the end of the sample before; else varint time less that of the sample
-// before, or if Versioned uvarint bytes of its version, and these; then for each of its values, of Members varint offset
-// less that of the sample and uvarint size, else uvarint bytes, and these. Samples 0, 16, 32, … follow an empty key and
+// before, or if Versioned uvarint bytes of its version, and these; then for each of its values, if the form
+// holds none varint offset less that of the sample and uvarint size, else uvarint bytes, and these. Samples 0, 16, 32, … follow an empty key and
 // zeros.
 const (
 	perPage  = 128
@@ -82,7 +82,7 @@ func (p *pageBuilder) add(form Form, s *Sample) {
 		out = binary.AppendVarint(out, s.ModifiedNanos-b.modified)
 	}
 	for _, v := range s.Values {
-		if form&Members != 0 {
+		if !form.HoldsValues() {
 			out = binary.AppendVarint(out, v.Offset-s.Offset)
 		}
 		out = append(binary.AppendUvarint(out, uint64(v.Size)), v.Data...)
@@ -156,7 +156,7 @@ func (c cursor) next(form Form) (cursor, bool) {
 
 // cutValue takes a value off the rest; its offset is that less the sample's.
 func cutValue(form Form, rest []byte) (v SampleValue, _ []byte, ok bool) {
-	if form&Members != 0 {
+	if !form.HoldsValues() {
 		if v.Offset, rest, ok = varint(rest, 0); !ok {
 			return v, nil, false
 		}
@@ -168,7 +168,7 @@ func cutValue(form Form, rest []byte) (v SampleValue, _ []byte, ok bool) {
 	if v.Size = int64(size); v.Size < 0 || v.Size > MaxValueBytes {
 		return v, nil, false
 	}
-	if form&Members != 0 {
+	if !form.HoldsValues() {
 		return v, rest, true
 	}
 	if size > uint64(len(rest)) {

@@ -3,14 +3,14 @@ package parquet
 import (
 	"encoding/binary"
 	"math/bits"
-	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Scalar is a number or a text of a row.
+// Scalar is a number or bytes of a row.
 type Scalar struct {
-	Int  int64
+	Int int64
+	// Text is the bytes as the file has them, which need not be UTF-8.
 	Text string
 	Null bool
 }
@@ -24,7 +24,7 @@ type scalars struct {
 	bytes      int // of a number
 }
 
-// Scalars tells of the values of a column whose kind is Int or String, in order.
+// Scalars tells of the values of a column whose kind is Int, String or Bytes, in order.
 func (f *File) Scalars(c *Column, tell func(Scalar) error) error {
 	s := &scalars{file: f, column: c, tell: tell}
 	return f.eachPage(c, s.begin, s.page)
@@ -36,7 +36,7 @@ func (s *scalars) begin(group int, c *chunk) error {
 	if s.bytes = 8; c.meta.Type == format.Int32 {
 		s.bytes = 4
 	}
-	if text := c.meta.Type == format.ByteArray; text != (s.column.Kind == String) {
+	if text := c.meta.Type == format.ByteArray; text == (s.column.Kind == Int) {
 		return wrong("group %d has another kind of values in the column %s", group, s.column)
 	}
 	return nil
@@ -83,13 +83,13 @@ func (s *scalars) page(p *page) error {
 // plain reads values that are written one behind the other.
 func (s *scalars) plain(b []byte) func() (Scalar, error) {
 	return func() (Scalar, error) {
-		if s.column.Kind == String {
+		if s.column.Kind != Int {
 			n, rest, ok := cutLength(b)
 			if !ok || n > len(rest) {
 				return Scalar{}, wrong("it ends before its last value")
 			}
 			b = rest[n:]
-			return Scalar{Text: strings.ToValidUTF8(string(rest[:n]), "\ufffd")}, nil
+			return Scalar{Text: string(rest[:n])}, nil
 		}
 		if len(b) < s.bytes {
 			return Scalar{}, wrong("it ends before its last value")

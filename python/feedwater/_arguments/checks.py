@@ -104,6 +104,19 @@ def column_of(name: str, value: Any) -> str | None:
     return value
 
 
+LAYOUTS = ("folder", "mds", "tar", "parquet", "csv", "tsv", "jsonl")
+"""What layout= may be."""
+
+
+def layout_of(value: Any, source: Any) -> str | None:
+    """How a path is laid out."""
+    if value is None:
+        return None
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"layout={value!r:.80} is for paths: a {type(source).__name__} says itself what it lists")
+    return one_of("layout", value, LAYOUTS)
+
+
 def label_of(value: Any) -> str | None:
     """Where labels are, as label= says it."""
     if value is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._order.steps import Indices
 from ..errors import DataError
+from .arrow_rows import is_arrow_dataset
 from .bytes_source import Bytes
 from .file_lists import is_file_list, read_rows
 from .image_folder import is_image_folder
@@ -36,7 +37,7 @@ class ChangeGuard:
         if is_file_list(source) and not is_image_folder(source):
             self._list = source
             self._rows = read_rows(source)
-        elif not isinstance(source, (str, os.PathLike, Table, Bytes)):
+        elif not isinstance(source, (str, os.PathLike, Table, Bytes)) and not is_arrow_dataset(source):
             self._folder = source
         if self._folder is not None:
             self._samples = list(source.samples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections import Counter
@@ -14,14 +15,17 @@ from .._batch.relabel import mapping_of
 from .._common.filenames import escape_name, to_json
 from .._order.steps import Indices, from_end
 from ..errors import DataError
-from . import image_folder
+from . import arrow_rows, image_folder
+from .arrow_reader import ArrowReader
 from .bytes_source import Bytes
 from .file_lists import is_file_list, read_rows
 from .listing import Listing
 from .subset import indices_of
-from .table import PATH_STARTS, Table
+from .table import PATH_STARTS, Table, encode_ranges, number_labels
 
 __all__ = ["Source", "resolve_folder", "resolve_source"]
+
+log = logging.getLogger("feedwater")
 
 PARTS = (".csv", ".tsv", ".jsonl", ".tar", ".parquet")
 """How the names of lists, and of tar and Parquet files end."""
@@ -86,6 +90,8 @@ class Source:
     """A list of the samples, with paths below the folder; None: the folder itself says."""
     program: Bytes | None = None
     """What reads the samples in processes of this machine; None: the agent reads files."""
+    has_columns: bool = False
+    """Whether the columns of pictures and labels were chosen here, and the agent is asked for none."""
     allow_empty: bool = False
     """Whether class folders without pictures are classes, which have labels."""
 
@@ -131,15 +137,25 @@ def _other_classes(mine: tuple[str, ...], found: list[str]) -> str:
     )
 
 
-def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
-    """The Source that a source= argument means. Nothing is opened."""
+def resolve_source(
+    source: Any,
+    nodes: tuple[str, ...],
+    *,
+    image: str | None = None,
+    label: str | None = None,
+    layout: str | None = None,
+) -> Source:
+    """The Source that a source= argument means. Nothing is opened.
+
+    image and label name columns of a data set; layout says how a path is laid out.
+    """
     if isinstance(source, str) and URL.match(source):
         return _of_url(source, nodes)
     if isinstance(source, str) and nodes and not source.startswith(PATH_STARTS):
         root, _, below = source.strip("/").partition("/")
         return Source(below, root)
     if isinstance(source, (str, os.PathLike)):
-        return _of_path(os.fspath(source), nodes)
+        return _of_path(os.fspath(source), nodes, named=layout is not None)
     if isinstance(source, Table):
         return _of_table(source, nodes)
     if isinstance(source, Bytes):
@@ -149,7 +165,9 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
     if image_folder.is_image_folder(source):
         return _of_image_folder(source, nodes)
     if home == "torch.utils.data.dataset.Subset":
-        return _of_subset(source, nodes)
+        return _of_subset(source, nodes, image, label)
+    if arrow_rows.is_arrow_dataset(source):
+        return _of_arrow(source, nodes, image, label)
     if is_file_list(source):
         return _of_file_list(source, nodes)
     if isinstance(source, bytes):
@@ -158,8 +176,8 @@ def resolve_source(source: Any, nodes: tuple[str, ...]) -> Source:
     rows = f"feedwater.Table(dataset.{samples})" if samples else "feedwater.Table(paths, labels)"
     raise TypeError(
         f"source={home}: pass the path of a folder of class folders, a torchvision ImageFolder or another of its data "
-        f"sets of files, a Subset of one, or {rows}. A data set with code of its own cannot travel to nodes; to choose "
-        "samples use a Subset"
+        f"sets of files, a datasets.Dataset, a Subset of one, or {rows}. A data set with code of its own cannot "
+        "travel to nodes; to choose samples use a Subset"
     )
 
 
@@ -180,11 +198,14 @@ def _of_url(url: str, nodes: tuple[str, ...]) -> Source:
     return Source(url)
 
 
-def _of_path(path: str, nodes: tuple[str, ...]) -> Source:
+def _of_path(path: str, nodes: tuple[str, ...], *, named: bool = False) -> Source:
+    """Of a path here, whose layout may be named."""
     path = os.path.expanduser(path)
-    if not os.path.isdir(path) and not _is_part(path):
+    if not os.path.isdir(path) and not _is_part(path) and not (named and os.path.isfile(path)):
         kind = "not a folder" if os.path.exists(path) else "no such folder"
         hint = '. To name a root of the nodes and a path below it, write "root/path"' if nodes else ""
+        if os.path.isfile(path):
+            hint += ". Of a tar, Parquet or list file whose name does not say so, layout= does"
         raise DataError(f"{path}: {kind} (looked from {Path.cwd()}){hint}")
     here = os.path.abspath(path)
     return Source("", local=here) if nodes else Source(here)
@@ -235,6 +256,34 @@ def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
     return replace(_of_table(Table(source), nodes), transform=rows.transforms[0])
 
 
+def _of_arrow(source: Any, nodes: tuple[str, ...], image: str | None, label: str | None) -> Source:
+    """A datasets.Dataset: files, ranges of its Arrow files, or what processes read of it."""
+    columns = arrow_rows.read_columns(source, image, label)
+    rows = arrow_rows.read_arrow_rows(source, columns.image)
+    if isinstance(rows, arrow_rows.FileRows):
+        listed = Table(rows.paths, columns.labels, classes=columns.classes or None)
+        return replace(_of_table(listed, nodes), has_columns=True)
+    numbers, classes = number_labels(columns.labels, columns.classes or None)
+    if isinstance(rows, arrow_rows.ArrowRows):
+        root = os.path.commonpath({os.path.dirname(path) for path in rows.files})
+        keys = [os.path.relpath(path, root) for path in rows.files]
+        ranges = zip(rows.offset.tolist(), rows.length.tolist())
+        text = TableText(encode_ranges((keys[at] for at in rows.file.tolist()), ranges, numbers, classes))
+        return replace(_of_path(root, nodes), table=text, samples=len(source), has_columns=True)
+    if nodes:
+        raise DataError(
+            f"this datasets.Dataset cannot be read by nodes: {rows}. Write it to files that they can read, as by "
+            'dataset.to_parquet("train.parquet"), or leave nodes= out'
+        )
+    log.warning(
+        "this datasets.Dataset is read by processes of this machine, as feedwater.Bytes is, and not from its Arrow "
+        "files: %s",
+        rows,
+    )
+    reader = ArrowReader(source, columns.image, numbers)
+    return replace(_of_bytes(Bytes(reader, version=source._fingerprint), nodes), has_columns=True)
+
+
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
     image_folder.check_folder(folder, relabels=True)
     root = image_folder.root_of(folder)
@@ -251,8 +300,8 @@ def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
     )
 
 
-def _of_subset(subset: Any, nodes: tuple[str, ...]) -> Source:
-    inner = resolve_source(subset.dataset, nodes)
+def _of_subset(subset: Any, nodes: tuple[str, ...], image: str | None, label: str | None) -> Source:
+    inner = resolve_source(subset.dataset, nodes, image=image, label=label)
     indices = indices_of(subset)
     whole = inner.samples if inner.indices is None else len(inner.indices)
     if whole is not None:

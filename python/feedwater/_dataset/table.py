@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable, Mapping
-from json.encoder import encode_basestring_ascii
+from json.encoder import encode_basestring_ascii as quote  # json.dumps of a string, without what it does around
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..errors import DataError
 from .columns import is_list_file, read_columns, read_values
 from .file_lists import Rows, is_file_list, read_rows
 
-__all__ = ["PATH_STARTS", "Table"]
+__all__ = ["PATH_STARTS", "Table", "encode_ranges", "number_labels"]
 
 PATH_STARTS = ("/", "./", "../", "~")
 """With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
@@ -74,7 +74,7 @@ class Table:
             raise ValueError(f"{len(files):,} paths and {len(found):,} labels: each path needs one")
         self.root, keys = _split_root(files, root)
         """A folder here, absolute or as it begins with . or ~; or as nodes name it."""
-        numbers, self.classes = _number_labels(found, names)
+        numbers, self.classes = number_labels(found, names)
         """Names of the classes; empty where labels have none."""
         self._samples = len(keys)
         extra = {} if columns is None else read_values(paths, columns, len(keys))
@@ -153,7 +153,7 @@ def _check_below(keys: list[str], root: str) -> list[str]:
     return keys
 
 
-def _number_labels(labels: list[Any] | None, classes: list[str] | None) -> tuple[list[int] | None, list[str]]:
+def number_labels(labels: list[Any] | None, classes: list[str] | None) -> tuple[list[int] | None, list[str]]:
     """Labels as numbers, None where there are none, and the names of the classes."""
     if classes is not None and len(set(classes)) != len(classes):
         twice = next(name for at, name in enumerate(classes) if name in classes[:at])
@@ -204,16 +204,35 @@ def _to_number(at: int, label: Any) -> int:
 
 def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str], values: dict[str, list[str]]) -> bytes:
     """The text of a table, as feedwater.proto says it of Put."""
-    quote = encode_basestring_ascii  # what json.dumps makes of a string, without what it does around
     columns: dict[str, Iterable[Any]] = {"path": map(quote, keys)}
     if labels is not None:
         columns["label"] = labels
-    columns |= {name: map(quote, column) for name, column in values.items()}
-    form = "{" + ", ".join(quote(name).replace("%", "%%") + ": %s" for name in columns) + "}\n"
-    rows = [form % row for row in zip(*columns.values())]
+    rows = _encode_rows(columns | {name: map(quote, column) for name, column in values.items()})
     long = next((at for at, row in enumerate(rows) if len(row) > MOST_LINE + 1), None) if values else None
     if long is not None:
         raise DataError(
             f"row {long} of the table: it has {len(rows[long]) - 1:,} bytes with its columns, at most {MOST_LINE:,}"
         )
+    return _join_rows(classes, rows)
+
+
+def encode_ranges(
+    keys: Iterable[str], ranges: Iterable[tuple[int, int]], labels: list[int] | None, classes: list[str]
+) -> bytes:
+    """The text of a table whose pictures are ranges of files: where each begins there, and its bytes."""
+    columns: dict[str, Iterable[Any]] = {
+        "path": map(quote, keys),
+        "range": (f"[{begin}, {size}]" for begin, size in ranges),
+    }
+    if labels is not None:
+        columns["label"] = labels
+    return _join_rows(classes, _encode_rows(columns))
+
+
+def _encode_rows(columns: dict[str, Iterable[Any]]) -> list[str]:
+    form = "{" + ", ".join(quote(name).replace("%", "%%") + ": %s" for name in columns) + "}\n"
+    return [form % row for row in zip(*columns.values())]
+
+
+def _join_rows(classes: list[str], rows: list[str]) -> bytes:
     return "".join([f'{{"class_name": {quote(name)}}}\n' for name in classes] + rows).encode()

@@ -1,0 +1,156 @@
+"""Data sets of Hugging Face's datasets give the pictures and labels of their rows, however they were loaded.
+
+    python bench/hub.py FOLDER
+
+FOLDER has photographs in class folders. Each way is held against the rows as datasets itself gives them, and against
+where they should be read: from files, from ranges of Arrow files, or by processes. The Python has datasets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import feedwater
+import numpy as np
+from datasets import ClassLabel, Dataset, Features, Image, Value
+from feedwater import Loader
+
+SIZE = 96
+
+
+def loaded(source: Any, **options: Any) -> tuple[list[bytes], list[int], str]:
+    """Pixels and labels of a source in its order, and how it is read."""
+    pixels: list[bytes] = []
+    labels: list[int] = []
+    with Loader(source, feedwater.transforms.CenterCrop(SIZE), batch_size=16, **options) as loader:
+        read = loader._engine.config.source
+        for images, numbers in loader:
+            pixels += [np.ascontiguousarray(image).tobytes() for image in np.asarray(images)]
+            labels += np.asarray(numbers).tolist()
+    ranges = read.table is not None and b'"range": [' in read.table.read()[:100_000]
+    kind = "processes" if read.program is not None else "ranges" if ranges else "files"
+    return pixels, labels, kind
+
+
+def encoded(row: Any) -> bytes:
+    """The file of a row's picture."""
+    if isinstance(row, bytes):
+        return row
+    data: bytes = row["bytes"] if row["bytes"] is not None else Path(row["path"]).read_bytes()
+    return data
+
+
+def rows_of(source: Any, image: str, label: str) -> list[tuple[str, int]]:
+    """Digest of the file, and label, of each row as datasets gives them."""
+    plain = source.with_format(None)
+    if isinstance(plain.features[image], Image):
+        plain = plain.cast_column(image, Image(decode=False))
+    return [(hashlib.sha256(encoded(row[image])).hexdigest(), row[label]) for row in plain]
+
+
+def ways_of(folder: Path, made: Path) -> dict[str, tuple[Callable[[], Any], str, dict[str, str]]]:
+    """Data sets by how they were made, how they should be read, and the columns to name."""
+    classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    files = [(path, at) for at, name in enumerate(classes) for path in sorted((folder / name).iterdir())]
+    features = Features({"image": Image(), "label": ClassLabel(names=classes), "text": Value("string")})
+
+    def in_memory() -> Any:
+        rows = {
+            "image": [{"bytes": path.read_bytes(), "path": path.name} for path, _ in files],
+            "label": [label for _, label in files],
+            "text": [path.name for path, _ in files],
+        }
+        return Dataset.from_dict(rows, features=features)
+
+    in_memory().to_parquet(made / "all.parquet")
+    in_memory().save_to_disk(made / "saved", num_shards=3)
+    parquet = datasets.load_dataset("parquet", data_files=str(made / "all.parquet"), split="train", cache_dir=str(made))
+    saved = datasets.load_from_disk(str(made / "saved"))
+    binary = Dataset.from_dict(
+        {"jpg": [path.read_bytes() for path, _ in files], "cls": [label for _, label in files]},
+    )
+    binary.save_to_disk(made / "binary")
+
+    def image_folder() -> Any:
+        names = {"train": f"{folder}/**"}  # else a picture that is called train is the split of that name
+        return datasets.load_dataset("imagefolder", data_files=names, split="train", cache_dir=str(made))
+
+    renamed = {"image": "photo", "label": "kind"}
+
+    def doubled() -> Any:
+        column = parquet.add_column("fine", [at % 7 for at in range(len(parquet))])
+        return column.cast_column("fine", ClassLabel(num_classes=7))
+
+    return {
+        "load_dataset of Parquet": (lambda: parquet, "ranges", {}),
+        "load_from_disk, three files": (lambda: saved, "ranges", {}),
+        "load_dataset of a folder": (image_folder, "files", {}),
+        "shuffle, select": (lambda: parquet.shuffle(seed=3).select(range(40)), "ranges", {}),
+        "a slice": (lambda: saved.select(range(10, 60)), "ranges", {}),
+        "select a row again": (lambda: saved.select([5, 5, 1, 450, 5]), "ranges", {}),
+        "filter": (lambda: saved.filter(lambda row: row["label"] != 0, keep_in_memory=True), "ranges", {}),
+        "concatenate": (lambda: datasets.concatenate_datasets([parquet, saved]), "ranges", {}),
+        "rename": (lambda: parquet.rename_columns(renamed), "ranges", renamed),
+        "numpy's format": (lambda: parquet.with_format("numpy"), "ranges", {}),
+        "two columns of classes": (doubled, "ranges", {"label": "label"}),
+        "binary": (lambda: datasets.load_from_disk(str(made / "binary")), "ranges", {"image": "jpg", "label": "cls"}),
+        "in memory": (in_memory, "processes", {}),
+    }  # fmt: skip
+
+
+@contextlib.contextmanager
+def node(root: Path) -> Iterator[str]:
+    """A node that serves a folder, by its address."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{s.getsockname()[1]}"
+    program = [os.environ["FEEDWATER_BINARY"], "serve", "--listen", address, "--data", f"hub={root}"]
+    process = subprocess.Popen([*program, "--log-level", "error"])
+    try:
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main() -> None:
+    """Checks and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="photographs in class folders")
+    folder = parser.parse_args().folder.resolve()
+    datasets.disable_progress_bars()
+    files = [path for name in sorted(os.listdir(folder)) for path in sorted((folder / name).iterdir())]
+    reference = loaded(folder)[0]
+    pixels = {hashlib.sha256(path.read_bytes()).hexdigest(): made for path, made in zip(files, reference, strict=True)}
+    with tempfile.TemporaryDirectory() as made:
+        print(f"datasets {datasets.__version__}\n| {'made by':28} | {'rows':>4} | {'read from':9} | seconds |")
+        for name, (make, wanted, columns) in ways_of(folder, Path(made)).items():
+            source = make()
+            began = time.perf_counter()
+            got, labels, kind = loaded(source, **columns)
+            took = time.perf_counter() - began
+            rows = rows_of(source, columns.get("image", "image"), columns.get("label", "label"))
+            print(f"| {name:28} | {len(rows):4} | {kind:9} | {took:7.2f} |")
+            assert got == [pixels[digest] for digest, _ in rows], "other pictures"
+            assert labels == [label for _, label in rows], "other labels"
+            assert kind == wanted, f"read from {kind}, not {wanted}"
+        with node(Path(made) / "saved") as address:
+            saved = datasets.load_from_disk(f"{made}/saved").shuffle(seed=1)
+            here, there = loaded(saved), loaded(saved, nodes=[address])
+            assert here == there, "a node gives others"
+            print(f"| {'of a node':28} | {len(saved):4} | {there[2]:9} |")
+
+
+if __name__ == "__main__":
+    main()
