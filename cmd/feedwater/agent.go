@@ -188,7 +188,18 @@ func runAgent(ctx context.Context) error {
 		local.Close()
 		logHanging(local.Storage().States(), log)
 	}()
-	a := agent.New(agent.Options{
+	a := newAgentFor(trainer, local, log, float64(c.all), readings)
+	stop := o.serveStatus(ctx, a, log)
+	defer stop()
+	end.beforeForce(stop)
+	defer end.startTimer() // the trainer has gone: what hangs keeps nobody
+	return a.Run(ctx)
+}
+
+// newAgentFor is the agent of the trainer that started this process, with that trainer's pidfd. cores is how many this
+// process may use.
+func newAgentFor(trainer *os.File, local *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings) *agent.Agent {
+	return agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
 		TrainerPID: os.Getppid(), // it starts its agent itself
@@ -197,15 +208,10 @@ func runAgent(ctx context.Context) error {
 		Log:        log,
 		Version:    version,
 		Build:      buildOf(),
-		Cores:      float64(c.all),
+		Cores:      cores,
 		GPUs:       readings.LatestStatus,
 		Warnings:   environmentWarnings(agentCommand, os.Environ()),
 	})
-	stop := o.serveStatus(ctx, a, log)
-	defer stop()
-	end.beforeForce(stop)
-	defer end.startTimer() // the trainer has gone: what hangs keeps nobody
-	return a.Run(ctx)
 }
 
 // trainerHandle is the pidfd that the trainer handed down, nil if it said that there is none.

@@ -12,31 +12,27 @@ const (
 	distanceBits = 15 + 13
 )
 
-// decodeSymbols decodes symbols of a block with Huffman codes until limit is reached, or the block ends. A turn of its loop takes literals while bits
-// last, of at least a bit a byte, and a match: 56 + 258 bytes, and 15 that a copy may write too many.
+// decodeSymbols decodes symbols of a block with Huffman codes until limit is reached, or the block ends.
 func (d *decompressor) decodeSymbols(window []byte, w, limit int) (int, error) {
-	window = window[:limit+windowSlack]
-	p, s := unsafe.Pointer(unsafe.SliceData(window)), unsafe.Pointer(unsafe.SliceData(d.src))
+	return d.decodeUntil(unsafe.Pointer(unsafe.SliceData(window[:limit+windowSlack])), w, limit)
+}
+
+// decodeUntil is decodeSymbols with a pointer to the window. A round of its loop takes literals while bits last, of at
+// least a bit a byte, and a match: 56 + 258 bytes, and 15 that a copy may write too many.
+func (d *decompressor) decodeUntil(p unsafe.Pointer, w, limit int) (int, error) {
+	s, safe := unsafe.Pointer(unsafe.SliceData(d.src)), len(d.src)-8
 	acc, bits, at := d.acc, d.bits, d.at
-	safe := len(d.src) - 8
 	literals, distances := &d.codes.literals, &d.codes.distances
 next:
 	for w < limit {
 		if at <= safe {
-			acc |= loadWord(s, at) << (bits & 63)
-			at += int((63 - bits) >> 3)
-			bits |= 56
-		} else {
-			if d.acc, d.bits, d.at = acc, bits, at; d.overrun() {
-				return w, errDeflate
-			}
-			d.refill()
-			acc, bits, at = d.acc, d.bits, d.at
+			acc, bits, at = appendWord(s, acc, bits, at)
+		} else if acc, bits, at = d.refillFrom(acc, bits, at); d.overrun() {
+			return w, errDeflate
 		}
 		e := literals[acc&(1<<literalRoot-1)]
 		for e&isLiteral != 0 {
-			acc >>= e & entryBits
-			bits -= uint(e & entryBits)
+			acc, bits = e.drop(acc, bits)
 			binary.LittleEndian.PutUint16((*[2]byte)(unsafe.Add(p, w))[:], uint16(e>>8))
 			w += int(e >> 24 & 3)
 			if bits < literalBits {
@@ -46,66 +42,88 @@ next:
 		}
 		if e&isOther != 0 {
 			if e&isTable != 0 {
-				acc >>= literalRoot
-				bits -= literalRoot
+				acc, bits = acc>>literalRoot, bits-literalRoot
 				e = literals[e.place()+uint32(acc)&e.mask()]
 			}
-			if e&(isLiteral|isOther) != 0 {
-				acc >>= e & entryBits
-				bits -= uint(e & entryBits)
-				if e&isLiteral != 0 {
-					*(*byte)(unsafe.Add(p, w)) = byte(e >> 8)
-					w++
-					continue
-				}
-				if e&isEnd == 0 {
-					return w, errDeflate
-				}
-				d.kind = betweenBlocks
-				break
+			if e&isLiteral != 0 {
+				acc, bits = e.drop(acc, bits)
+				*(*byte)(unsafe.Add(p, w)) = byte(e >> 8)
+				w++
+				continue
+			}
+			if e&isOther != 0 {
+				return w, d.endSymbols(e, acc, bits, at)
 			}
 		}
-		if bits < matchBits+distanceBits {
-			if at <= safe {
-				acc |= loadWord(s, at) << (bits & 63)
-				at += int((63 - bits) >> 3)
-				bits |= 56
-			} else {
-				d.acc, d.bits, d.at = acc, bits, at
-				d.refill()
-				acc, bits, at = d.acc, d.bits, d.at
-			}
+		switch {
+		case bits >= matchBits+distanceBits:
+		case at <= safe:
+			acc, bits, at = appendWord(s, acc, bits, at)
+		default:
+			acc, bits, at = d.refillFrom(acc, bits, at)
 		}
-		n := e & entryBits
-		length := e.lengthBase() + int(acc&(1<<n-1)>>e.codeBits())
-		acc >>= n
-		bits -= uint(n)
-		e = distances[acc&(1<<distanceRoot-1)]
-		if e&isOther != 0 {
-			if e&isTable == 0 {
-				return w, errDeflate
-			}
-			acc >>= distanceRoot
-			bits -= distanceRoot
-			if e = distances[e.place()+uint32(acc)&e.mask()]; e&isOther != 0 {
+		length := e.lengthBase() + e.added(acc)
+		acc, bits = e.drop(acc, bits)
+		if e = distances[acc&(1<<distanceRoot-1)]; e&isOther != 0 {
+			acc, bits = acc>>distanceRoot, bits-distanceRoot
+			if e = e.further(distances[:], acc); e&isOther != 0 {
 				return w, errDeflate
 			}
 		}
-		n = e & entryBits
-		from := w - e.distanceBase() - int(acc&(1<<n-1)>>e.codeBits())
-		acc >>= n
-		bits -= uint(n)
+		from := w - e.distanceBase() - e.added(acc)
+		acc, bits = e.drop(acc, bits)
 		if from < 0 {
 			return w, errDeflate
 		}
 		copyMatch(p, w, from, length)
 		w += length
 	}
-	if d.acc, d.bits, d.at = acc, bits, at; d.overrun() {
-		return w, errDeflate
-	}
-	return w, nil
+	return w, d.leaveLoop(acc, bits, at)
 }
+
+// appendWord adds the next bytes of s, of which 8 must be left, to the bits that count: at least 56 count then.
+func appendWord(s unsafe.Pointer, acc uint64, bits uint, at int) (uint64, uint, int) {
+	return acc | loadWord(s, at)<<(bits&63), bits | 56, at + int((63-bits)>>3)
+}
+
+// refillFrom is refill for a loop that has the decompressor's state in registers.
+func (d *decompressor) refillFrom(acc uint64, bits uint, at int) (uint64, uint, int) {
+	d.acc, d.bits, d.at = acc, bits, at
+	d.refill()
+	return d.acc, d.bits, d.at
+}
+
+// endSymbols ends the block if that is what the entry says, which is no symbol.
+func (d *decompressor) endSymbols(e entry, acc uint64, bits uint, at int) error {
+	if e&isEnd == 0 {
+		return errDeflate
+	}
+	d.kind = betweenBlocks
+	acc, bits = e.drop(acc, bits)
+	return d.leaveLoop(acc, bits, at)
+}
+
+// leaveLoop takes the state of a loop that had it in registers. It is an error if that took bits behind the data.
+func (d *decompressor) leaveLoop(acc uint64, bits uint, at int) error {
+	if d.acc, d.bits, d.at = acc, bits, at; d.overrun() {
+		return errDeflate
+	}
+	return nil
+}
+
+// further is the entry of the further table that e names, or e if it names none.
+func (e entry) further(table []entry, acc uint64) entry {
+	if e&isTable == 0 {
+		return e
+	}
+	return table[e.place()+uint32(acc)&e.mask()]
+}
+
+// drop drops the entry's bits.
+func (e entry) drop(acc uint64, bits uint) (uint64, uint) { return acc >> (e & entryBits), bits - uint(e&entryBits) }
+
+// added is what the bits behind the code of a length or of a distance add to its base.
+func (e entry) added(acc uint64) int { return int(acc & (1<<(e&entryBits) - 1) >> e.codeBits()) }
 
 // copyMatch copies length bytes from before w to w, and up to 15 more.
 func copyMatch(p unsafe.Pointer, w, from, length int) {
