@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/client/node/internal/streamcopy"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -97,7 +98,7 @@ type payload struct {
 
 // copyTo writes the data to dst, which has room for it, and carries the checksum of the batch on.
 func (p payload) copyTo(dst []byte, crc uint32) uint32 {
-	defer fence()
+	defer streamcopy.Fence()
 	skip := p.skip
 	for _, f := range p.frames {
 		b := f.ReadOnlyData()
@@ -106,7 +107,7 @@ func (p payload) copyTo(dst []byte, crc uint32) uint32 {
 			continue
 		}
 		b = b[skip:]
-		crc = copySum(dst, b, crc)
+		crc = streamcopy.Copy(dst, b, crc)
 		dst, skip = dst[len(b):], 0
 	}
 	return crc

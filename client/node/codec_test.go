@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/client/node/internal/streamcopy"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -119,7 +120,7 @@ func check(t *testing.T, want *pb.FetchResponse, got received) {
 	if !bytes.Equal(data, got.data) {
 		t.Fatalf("%d bytes of data differ", len(data))
 	}
-	if c := crc32.Checksum(data, castagnoli); c != got.crc {
+	if c := crc32.Checksum(data, streamcopy.Castagnoli); c != got.crc {
 		t.Fatalf("checksum %08x, want %08x", got.crc, c)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client/node/internal/streamcopy"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -32,7 +33,7 @@ func TestRevokeWaitsForTheCopy(t *testing.T) {
 	for range 100 {
 		clear(dst)
 		l := &lease{attempt: &Attempt{Request: batch.Request{Dst: dst}}}
-		m := &pb.FetchResponse{Id: 1, Size: uint64(len(data)), Header: &pb.Header{Crc32C: crc32.Checksum(data, castagnoli)}}
+		m := &pb.FetchResponse{Id: 1, Size: uint64(len(data)), Header: &pb.Header{Crc32C: crc32.Checksum(data, streamcopy.Castagnoli)}}
 		var copying sync.WaitGroup
 		begun := make(chan struct{})
 		copying.Go(func() {

@@ -83,7 +83,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func fence()
-TEXT ·fence(SB), NOSPLIT, $0-0
+// func Fence()
+TEXT ·Fence(SB), NOSPLIT, $0-0
 	SFENCE
 	RET

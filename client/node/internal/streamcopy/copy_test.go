@@ -1,4 +1,4 @@
-package node
+package streamcopy
 
 import (
 	"bytes"
@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// TestCopySum compares with copy and crc32 at every alignment, and looks at the bytes around what was to be written.
-func TestCopySum(t *testing.T) {
-	t.Run("this processor", checkCopySum)
+// TestCopy compares with copy and crc32 at every alignment, and looks at the bytes around what was to be written.
+func TestCopy(t *testing.T) {
+	t.Run("this processor", checkCopy)
 	t.Run("any processor", func(t *testing.T) {
 		defer func(had bool) { folds = had }(folds)
 		folds = false
-		checkCopySum(t)
+		checkCopy(t)
 	})
 }
 
-func checkCopySum(t *testing.T) {
+func checkCopy(t *testing.T) {
 	src, dst, want := make([]byte, 40<<10), make([]byte, 40<<10), make([]byte, 40<<10)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(src)
 	for range 5000 {
@@ -28,12 +28,12 @@ func checkCopySum(t *testing.T) {
 		clear(dst)
 		clear(want)
 		copy(want[to:], src[from:from+n])
-		got := copySum(dst[to:], src[from:from+n], crc)
-		fence()
+		got := Copy(dst[to:], src[from:from+n], crc)
+		Fence()
 		if !bytes.Equal(dst, want) {
 			t.Fatalf("%d bytes from %d to %d: other bytes", n, from, to)
 		}
-		if w := crc32.Update(crc, castagnoli, src[from:from+n]); got != w {
+		if w := crc32.Update(crc, Castagnoli, src[from:from+n]); got != w {
 			t.Fatalf("%d bytes from %d to %d: checksum %08x, not %08x", n, from, to, got, w)
 		}
 	}
