@@ -75,6 +75,7 @@ IMAGE_NAME ?= feedwater:$(VERSION)
 
 export FEEDWATER_PHOTOS ?= $(abspath $(or $(DATA),$(wildcard ../shared/data/photos)))
 export FEEDWATER_BINARY := $(CURDIR)/bin/feedwater
+export TEST_NODE_BINARY := $(CURDIR)/bin/feedwater-testnode
 export FEEDWATER_PYTHON  = $(VENV)/bin/python
 export CGO_ENABLED      ?= 0
 # The header of NVIDIA's library marks functions that nobody here calls as deprecated.
@@ -112,13 +113,17 @@ PORTABLE      = dataset|imageindex|order|revision|spelling|storage
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: skew check-units raise same build demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image test-deploy manifests
+.PHONY: skew check-units raise same build build-testnode demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image test-deploy manifests
 
 build:
 	@mkdir -p bin
 	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/feedwater ./cmd/feedwater
 	@if $(HAS_CC); then $(BUILD_NVML); else echo 'feedwater-nvml: not built, it needs a C compiler; GPU readings are unknown without it'; fi
 	@bin/feedwater version
+
+# The program with the flags by which tests run nodes of fixed speed, and nodes that compute differently. bin/feedwater refuses them.
+build-testnode: build
+	@$(GO) build -trimpath -tags testnode -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/feedwater-testnode ./cmd/feedwater
 
 demo: build $(VENV)/.ready
 	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
@@ -130,13 +135,16 @@ test-go: $(VENV)/.ready
 	$(call say,Go tests)
 	$(GO) vet ./...
 	$(GO) test ./...
+	$(call say,Go tests of the program for tests of nodes)
+	$(GO) vet -tags testnode ./pipeline ./cmd/feedwater
+	$(GO) test -tags testnode -run '^TestNode' ./pipeline ./cmd/feedwater
 	$(call say,Go tests without assembly)
-	$(GO) test -short -tags purego $$($(GO) list ./pipeline/... ./client/node | grep -v -E '/pipeline/($(PORTABLE))')
+	$(GO) test -short -tags purego $$($(GO) list ./pipeline/... ./client/node/... | grep -v -E '/pipeline/($(PORTABLE))')
 
 # test-go without assembly in the long form, and of all packages.
 test-purego: $(VENV)/.ready
 	$(call say,all Go tests of the pixels without assembly)
-	$(GO) test -tags purego -timeout 60m ./pipeline/... ./client/node
+	$(GO) test -tags purego -timeout 60m ./pipeline/... ./client/node/...
 
 # Pixels are made by one goroutine each: packages that only do that are left to test-race-all.
 test-race:
@@ -147,7 +155,7 @@ test-race-all:
 	$(call say,all Go tests under the race detector)
 	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 
-test-python: build $(VENV)/.ready
+test-python: build-testnode $(VENV)/.ready
 	$(call say,Python tests)
 	cd python && $(VENV)/bin/python -m pytest -q
 
@@ -186,6 +194,7 @@ test-arm64: $(VENV)/.ready
 lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(call say,linters)
 	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS)/golangci-lint run --build-tags testnode ./pipeline ./cmd/feedwater
 	CGO_ENABLED=1 $(TOOLS)/golangci-lint run ./cmd/feedwater-nvml/...
 	cd deploy/tools && $(TOOLS)/golangci-lint run ./...
 	$(CHECK_REACHED)
@@ -261,11 +270,11 @@ $(TOOLS)/versitygw:
 bench-scan:
 	$(GO) test -run '^$$' -bench SlowFolder -benchtime 1x -cpu $$(nproc),16 ./pipeline/dataset
 
-pictures: build $(VENV)/.ready
+pictures: build-testnode $(VENV)/.ready
 	$(call say,pictures)
 	$(VENV)/bin/python bench/pictures/main.py pictures
 
-faults: build $(VENV)/.ready
+faults: build-testnode $(VENV)/.ready
 	$(call say,faults)
 	$(GO) run ./bench/faults $(FAULTS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 

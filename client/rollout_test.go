@@ -27,15 +27,27 @@ import (
 // startBuild runs a node of some build; numerics, if set, are pretended.
 func (c *cluster) startBuild(addr, root, version, numerics string) *servedNode {
 	c.t.Helper()
-	p, err := pipeline.Open(pipeline.Options{Workers: 1, Numerics: numerics})
+	p, err := pipeline.Open(pipeline.Options{Workers: 1})
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	engine := server.NewEngine(p, dataset.Options{CacheDir: filepath.Join(c.root, addr)})
+	if numerics != "" {
+		engine = otherNumerics{engine, engine.(server.Storer), numerics}
+	}
 	return c.serve(addr, server.Options{
-		Version: version, Engine: server.NewEngine(p, dataset.Options{CacheDir: filepath.Join(c.root, addr)}),
-		Roots: map[string]string{"photos": root},
+		Version: version, Engine: engine, Roots: map[string]string{"photos": root},
 	}, p.Close)
 }
+
+// otherNumerics is an engine that pretends to compute differently.
+type otherNumerics struct {
+	server.Engine
+	server.Storer
+	numerics string
+}
+
+func (e otherNumerics) Numerics() string { return e.numerics }
 
 // Three nodes are drained and replaced, one after the other, by those of another build, while a job runs; one of the
 // new ones makes other pixels. The stream is that of one node alone, and nothing fails.

@@ -34,24 +34,20 @@ type Options struct {
 	OnPanic func(*PanicError)
 	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
 	Index *Index
-	// SampleTime, if set, is the least that a worker takes for a sample, so that tests can stage many nodes of fixed
-	// speed on one machine.
-	SampleTime time.Duration
 	// ReadTimeout is how long reading a file may take, or opening a folder since it last went on, until it fails and
 	// the storage that it lies on is held to be sick: see package storage. 0: storage.DefaultDeadline.
 	ReadTimeout time.Duration
 	// Storage are the roots that files lie in; nil: some of the pipeline's own. Where several share them, the first
 	// pipeline to be closed hurries the calls of all.
 	Storage *storage.Roots
-	// Numerics, if set, is added to what the self-test measures, so that tests can stage a node that computes
-	// differently.
-	Numerics string
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
 
 	// ReadAhead is how many bytes of files are read at most before workers need them, of storage that takes many reads at once, as buckets.
 	// Default 256 MiB; negative: none are.
 	ReadAhead int64
+	// TestNode is empty but in builds of tag testnode.
+	TestNode TestNode
 
 	read func(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) // tests let storage hang here
 }
@@ -120,7 +116,7 @@ func Open(o Options) (*Pipeline, error) {
 	for range o.Workers {
 		p.decoders <- newDecoder(o.Kernels)
 	}
-	digest, err := recallNumerics(o.Kernels, o.Numerics)
+	digest, err := recallNumerics(o.Kernels, o.TestNode.salt())
 	if err != nil {
 		return nil, err
 	}

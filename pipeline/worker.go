@@ -76,7 +76,7 @@ func (k *worker) acquireDecoder() (d *decoder, release func()) {
 	runtime.Gosched() // workers wake each other, and would keep those who send and receive waiting for 10 ms at every step
 	begun := time.Now()
 	return d, func() {
-		time.Sleep(p.options.SampleTime - time.Since(begun))
+		p.options.TestNode.prolongSample(begun)
 		d.releaseFiles()
 		spent := time.Since(begun)
 		p.decoders <- d

@@ -43,7 +43,8 @@ func main() {
 		exit(runWatched(os.Args[2:]))
 	}
 	o := options{matrix: matrix{batch: 8}}
-	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program`")
+	flag.StringVar(&o.program, "program", os.Getenv("FEEDWATER_BINARY"), "the feedwater `program` that trainers use")
+	flag.StringVar(&o.testNode, "test-node", os.Getenv("TEST_NODE_BINARY"), "the `program` that nodes run, of make build-testnode")
 	flag.StringVar(&o.python, "python", cmp.Or(os.Getenv("FEEDWATER_PYTHON"), "python3"), "`interpreter` with feedwater")
 	flag.Float64Var(&o.speed, "speed", 160, "samples a second that the whole fleet makes")
 	flag.Float64Var(&o.seconds, "seconds", 20, "for which each job is watched, after it has warmed up")
@@ -67,8 +68,8 @@ func exit(err error) {
 }
 
 func (o *options) run(ctx context.Context, args []string) error {
-	if len(args) != 1 || o.program == "" {
-		return errors.New("usage: faults [flags] FOLDER, and FEEDWATER_BINARY or --program names the program")
+	if len(args) != 1 || o.program == "" || o.testNode == "" {
+		return errors.New("usage: faults [flags] FOLDER; FEEDWATER_BINARY or --program names the program, TEST_NODE_BINARY or --test-node that of nodes")
 	}
 	o.say = func(string) {}
 	if o.verbose {
@@ -80,6 +81,9 @@ func (o *options) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.program, err = filepath.Abs(o.program); err != nil {
+		return err
+	}
+	if o.testNode, err = filepath.Abs(o.testNode); err != nil {
 		return err
 	}
 	if o.scratch, err = os.MkdirTemp("", "faults"); err != nil {

@@ -15,11 +15,11 @@ import (
 
 // matrix is what all rows share.
 type matrix struct {
-	program, python, data, scratch string
-	speed, seconds                 float64
-	batch                          int
-	random                         *rand.Rand
-	say                            func(string)
+	program, testNode, python, data, scratch string
+	speed, seconds                           float64
+	batch                                    int
+	random                                   *rand.Rand
+	say                                      func(string)
 
 	undisturbed stream
 	samples     uint64 // of an epoch
@@ -54,7 +54,7 @@ func (m *matrix) start(ctx context.Context, f *fault, period float64) (*run, err
 		return nil, err
 	}
 	r := &run{matrix: m, fault: f, stream: stream{}, period: period, fleet: &fleet{
-		program: m.program, scratch: scratch, data: m.data, log: m.say,
+		program: m.testNode, scratch: scratch, data: m.data, log: m.say,
 		sampleTime: time.Duration(float64(f.nodes) / m.speed * float64(time.Second)),
 	}}
 	if err := r.fleet.start(ctx, f.nodes, f.prepare); err != nil {

@@ -70,7 +70,7 @@ class Stage:
 
     def __init__(self, state: State, scratch: Path) -> None:
         self.state = state
-        self.binary = os.environ["FEEDWATER_BINARY"]
+        self.binary, self.test_node = os.environ["FEEDWATER_BINARY"], os.environ["TEST_NODE_BINARY"]
         nvml = scratch / "nvml"
         nvml.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{HERE / "nvml.py"}"\n')
         nvml.chmod(0o755)
@@ -114,7 +114,7 @@ class Stage:
     def _node(self, number: int, photos: Path) -> str:
         """A node of fixed speed; its address. All of 127/8 is this machine."""
         process = self._start(
-            f"cpu-{number + 1}", self.binary, "serve", "--data", f"photos={photos}",
+            f"cpu-{number + 1}", self.test_node, "serve", "--data", f"photos={photos}",
             "--listen", f"127.7.0.{number + 1}:0",
             "--workers", str(WORKERS), "--test-sample-time", f"{self.state.sample_s}s", "--index", "off",
             stderr=subprocess.PIPE,

@@ -46,8 +46,7 @@ type serveOptions struct {
 	indexes   indexPlace
 	drain     time.Duration
 	read      time.Duration
-	numerics  string
-	pace      time.Duration
+	testNode  pipeline.TestNode
 }
 
 func newServe() *cobra.Command {
@@ -93,10 +92,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second Ctrl-C ends t
 	f.Var(&o.ahead, "read-ahead", "memory for files of buckets and web servers that are read before workers need them; 0: none are")
 	f.DurationVar(&o.read, "read-timeout", storage.DefaultDeadline, "how long a file may take to be read; then its batch is made by another node, and its root counts as sick until it answers")
 	o.logOptions.addTo(f)
-	f.StringVar(&o.numerics, "test-numerics", "", "pretend to compute differently, for tests of trainers")
-	f.DurationVar(&o.pace, "test-sample-time", 0, "take at least so long for a sample, for tests of many nodes on one machine")
-	_ = f.MarkHidden("test-numerics")
-	_ = f.MarkHidden("test-sample-time")
+	addTestNode(f, &o.testNode)
 	addConfig(c)
 	return c
 }
@@ -175,10 +171,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return err
 	}
 	defer closeLists()
-	p, err := pipeline.Open(pipeline.Options{
-		Workers: o.workers, Numerics: o.numerics, SampleTime: o.pace, OnPanic: panicLog(log), Index: o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
-		ReadTimeout: o.read, ReadAhead: readAhead(o.ahead),
-	})
+	p, err := o.openPipeline(log, limit)
 	if err != nil {
 		return err
 	}
@@ -208,6 +201,15 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		started()
 		log.Info("listening", "addr", addr, "data", strings.Join(o.data.sortedNames(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version, "build", buildOf())
 	}, log)
+}
+
+// openPipeline starts the workers. What they keep from picture to picture is counted by limit.
+func (o *serveOptions) openPipeline(log *slog.Logger, limit *memoryLimit) (*pipeline.Pipeline, error) {
+	return pipeline.Open(pipeline.Options{
+		Workers: o.workers, OnPanic: panicLog(log), TestNode: o.testNode,
+		Index:       o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
+		ReadTimeout: o.read, ReadAhead: readAhead(o.ahead),
+	})
 }
 
 // serveFeed listens, calls started with its address, and serves until ctx ends; then it drains.

@@ -90,15 +90,6 @@ func TestVerifyNamesTheFirstDifference(t *testing.T) {
 	}
 }
 
-func TestVerifyNumerics(t *testing.T) {
-	data := pictures(t, 1)
-	a, b := start(t, "--data", "photos="+data), start(t, "--data", "photos="+data, "--test-numerics", strings.Repeat("ab", 16))
-	code, out, errs := verify("--nodes", a.addr+","+b.addr, "--batches", "4")
-	if code != exitError || !strings.Contains(out, b.addr+" has other numerics (") || !strings.Contains(out, "all equal") {
-		t.Errorf("exit code %d: %s%s", code, out, errs)
-	}
-}
-
 func TestVerifyOtherData(t *testing.T) {
 	other := pictures(t, 1)
 	if err := os.Truncate(filepath.Join(other, "class1", "05.jpg"), 300); err != nil {

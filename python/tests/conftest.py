@@ -148,6 +148,14 @@ def binary() -> str:
     return str(path)
 
 
+@pytest.fixture(scope="session")
+def testnode() -> str:
+    """The program that takes flags of nodes for tests: TEST_NODE_BINARY, else bin/feedwater-testnode."""
+    path = Path(os.environ.get("TEST_NODE_BINARY") or HERE.parents[1] / "bin" / "feedwater-testnode")
+    assert path.is_file(), f"{path} is missing: run make build-testnode, or set TEST_NODE_BINARY"
+    return str(path)
+
+
 @pytest.fixture
 def reference_arithmetic() -> Iterator[None]:
     """torch computes as on the CPUs that pixels of tensors were verified on."""
@@ -253,11 +261,13 @@ class Nodes:
         self._binary, self._directory = binary, directory
         self.running: list[Node] = []
 
-    def start(self, data: Path, *flags: str, name: str = "photos", listen: str = "", **environment: str) -> str:
-        """Starts a node, on a unix socket if listen names no port; its address."""
+    def start(
+        self, data: Path, *flags: str, name: str = "photos", listen: str = "", binary: str = "", **environment: str
+    ) -> str:
+        """Starts a node, on a unix socket if listen names no port; its address. binary: another program."""
         address = listen or f"unix:{self._directory}/node{len(self.running)}.sock"
         arguments = ["--data", f"{name}={data}", "--listen", address, *flags]
-        self.running.append(Node(self._binary, arguments, environment))
+        self.running.append(Node(binary or self._binary, arguments, environment))
         return self.running[-1].port if listen else address
 
     def stop(self) -> None:

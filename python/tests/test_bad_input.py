@@ -369,14 +369,14 @@ def notices(loader: Loader[Any], caplog: pytest.LogCaptureFixture) -> Iterator[N
 
 
 def test_nodes_of_other_numerics_are_left_out_and_named(
-    nodes: Any, data: Path, caplog: pytest.LogCaptureFixture
+    nodes: Any, testnode: str, data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = digest(make(data, shuffle=True))
     good = nodes.start(data)
     loader = make("photos", nodes=[good], shuffle=True)
     next(iter(loader))
     state = {**loader.state_dict(), "consumed": 0}
-    other = nodes.start(data, "--test-numerics", "ab" * 16)
+    other = nodes.start(data, "--test-numerics", "ab" * 16, binary=testnode)
     both = make("photos", nodes=[good, other], shuffle=True)
     both.load_state_dict(state)
     with caplog.at_level(logging.WARNING, "feedwater"):

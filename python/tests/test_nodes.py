@@ -205,13 +205,13 @@ def test_no_node_at_all_is_a_stall_at_the_start(tmp_path: Path) -> None:
         next(iter(loader))
 
 
-def test_nodes_of_other_numerics_are_left_out_and_named(nodes: Any, data: Path) -> None:
+def test_nodes_of_other_numerics_are_left_out_and_named(nodes: Any, testnode: str, data: Path) -> None:
     good = nodes.start(data)
     loader = remote(good)
     it = iter(loader)
     next(it)
     state = loader.state_dict()
-    other = nodes.start(data, "--test-numerics", "ab" * 16)
+    other = nodes.start(data, "--test-numerics", "ab" * 16, binary=testnode)
     resumed = remote(other, start_timeout=5)
     resumed.load_state_dict(state)
     with pytest.raises((feedwater.NumericsError, feedwater.StateMismatchError), match="numerics"):
