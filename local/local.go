@@ -25,7 +25,7 @@ type Options struct {
 	// Progress, if set, is told of each scan how many files it has found so far, now and then.
 	Progress func(files int)
 	// Index is that of files; nil: none.
-	Index *pipeline.Index
+	Index *pipeline.IndexOptions
 	// OnPanic, if set, is told of panics on samples, whose wants end with the error.
 	OnPanic func(*pipeline.PanicError)
 	// Version and Build of this program.

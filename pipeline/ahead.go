@@ -113,7 +113,7 @@ func (a *readAhead) read(root *storage.Root, l *aLine) {
 		if room == nil {
 			room = new([]byte)
 		}
-		data, err := a.p.options.read(q.ctx, q.want.job.snapshot, root.Turn(), f.index, *room)
+		data, err := a.p.options.read(q.ctx, q.want.job.snapshot, root.Generation(), f.index, *room)
 		a.finish(q, f, data, err)
 	}
 }

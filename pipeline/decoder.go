@@ -19,7 +19,7 @@ type decoder struct {
 	maskCodec *codec.Decoder
 	wide      []byte
 	pixels    []byte
-	indexing
+	fileIndex
 }
 
 func newDecoder(level string) *decoder {

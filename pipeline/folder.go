@@ -19,7 +19,7 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 	o.Questions = &dataset.Questions{}
 	o.Within = roots.Deadline() * 5 / 4 // who waits for a server is given up first, so that the root is sick
 	root := roots.Of(dataset.FolderOf(folder))
-	o.Turn = root.Turn()
+	o.Generation = root.Generation()
 	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o

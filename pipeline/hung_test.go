@@ -20,7 +20,7 @@ import (
 type hanging struct {
 	mu        sync.Mutex
 	hung      map[string]chan struct{} // closed when a folder answers again
-	remounted bool                     // what is opened in a later turn answers
+	remounted bool                     // what is opened in a later generation answers
 	waiting   int
 	most      int
 }
@@ -41,10 +41,10 @@ func (h *hanging) hang(folder string) (release func()) {
 	})
 }
 
-func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) {
+func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, buf []byte) ([]byte, error) {
 	h.mu.Lock()
 	c := h.hung[s.Path()]
-	if turn > 0 && h.remounted {
+	if generation > 0 && h.remounted {
 		c = nil
 	}
 	if c != nil {
@@ -58,7 +58,7 @@ func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, turn uint64, i 
 		h.waiting--
 		h.mu.Unlock()
 	}
-	return s.ReadIn(ctx, turn, i, buf)
+	return s.ReadIn(ctx, generation, i, buf)
 }
 
 // resolved is a folder of pictures, as snapshots name it.

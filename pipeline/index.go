@@ -14,10 +14,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
-// Index says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is
+// IndexOptions says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is
 // decoded; from then on what lies outside its crops is skipped. It changes no byte and no verdict, so it is no part of
 // a plan. The zero value works.
-type Index struct {
+type IndexOptions struct {
 	// Dir keeps the index files. Default: feedwater/index in the user's cache directory.
 	Dir string
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
@@ -36,10 +36,10 @@ type Index struct {
 	Hold func(bytes int64)
 }
 
-// MaxIndexInterval is the largest Index.Interval.
+// MaxIndexInterval is the largest IndexOptions.Interval.
 const MaxIndexInterval = codec.MaxIndexInterval
 
-func (x Index) withDefaults() Index {
+func (x IndexOptions) withDefaults() IndexOptions {
 	if x.Interval <= 0 {
 		x.Interval = 8
 	}
@@ -49,10 +49,10 @@ func (x Index) withDefaults() Index {
 	return x
 }
 
-// indexes are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is
+// indexStores are the stores of the data sets that jobs were prepared for. Jobs go on without an index when theirs is
 // closed.
-type indexes struct {
-	index     *Index // nil: none are kept; never changed
+type indexStores struct {
+	index     *IndexOptions // nil: none are kept; never changed
 	revisions revision.Set
 	root      *storage.Root
 
@@ -68,7 +68,7 @@ type indexes struct {
 type namedStore struct {
 	fingerprint string
 	samples     int
-	turn        uint64 // of the storage, that it is opened in
+	generation  uint64 // of the storage, that it is opened in
 	ready       chan struct{}
 	*records
 }
@@ -76,19 +76,19 @@ type namedStore struct {
 // maxStoreBytes is what the stores that are open at once come to hold in memory together.
 const maxStoreBytes = 256 << 20
 
-// ErrManyIndexes is told to Index.Trouble when jobs were prepared for data sets of more pictures than have their
+// ErrManyIndexes is told to IndexOptions.Trouble when jobs were prepared for data sets of more pictures than have their
 // indexes open at once.
 var ErrManyIndexes = fmt.Errorf("the indexes of %d million pictures are open, and no more are at once: jobs of the data set used longest ago go on without its index",
 	maxStoreBytes/imageindex.HeldBytes(1_000_000))
 
 // keepIn has indexes kept.
-func (x *indexes) keepIn(index Index, revisions revision.Set, roots *storage.Roots) {
+func (x *indexStores) keepIn(index IndexOptions, revisions revision.Set, roots *storage.Roots) {
 	x.index, x.revisions, x.most = &index, revisions, maxStoreBytes
 	x.root = roots.Of(index.folderName())
 }
 
 // folderName is Dir, or what stands for it.
-func (x *Index) folderName() string {
+func (x *IndexOptions) folderName() string {
 	if x.Dir != "" {
 		return x.Dir
 	}
@@ -101,7 +101,7 @@ func (x *Index) folderName() string {
 const openWithin = time.Second
 
 // storeOf returns the store of a data set, nil if there is none.
-func (x *indexes) storeOf(fingerprint string, samples int) *records {
+func (x *indexStores) storeOf(fingerprint string, samples int) *records {
 	if x.index == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (x *indexes) storeOf(fingerprint string, samples int) *records {
 }
 
 // findAnew looks for the index of a file with nothing of the store that is open. The error is none of what it finds.
-func (x *indexes) findAnew(data *dataset.Snapshot, i int, file []byte) error {
+func (x *indexStores) findAnew(data *dataset.Snapshot, i int, file []byte) error {
 	s, err := x.index.openRecords(data.Fingerprint(), data.Len(), x.revisions)
 	if err != nil {
 		return err
@@ -127,29 +127,29 @@ func (x *indexes) findAnew(data *dataset.Snapshot, i int, file []byte) error {
 	return nil
 }
 
-// jobIndex is the store of a job's data set, in one turn of its storage; nil: none is kept.
-type jobIndex struct {
-	turn  uint64
-	store *records
+// jobStore is the store of a job's data set, in one generation of its storage; nil: none is kept.
+type jobStore struct {
+	generation uint64
+	store      *records
 }
 
 // indexOf is what a job begins with.
-func (x *indexes) indexOf(s *dataset.Snapshot) *jobIndex {
+func (x *indexStores) indexOf(s *dataset.Snapshot) *jobStore {
 	if x.index == nil {
 		return nil
 	}
-	turn := x.root.Turn()
-	return &jobIndex{turn, x.storeOf(s.Fingerprint(), s.Len())}
+	generation := x.root.Generation()
+	return &jobStore{generation, x.storeOf(s.Fingerprint(), s.Len())}
 }
 
 // indexNow is the store of a job's data set; nil: none is kept. When its storage has come back after it did not answer the store is opened anew, by
 // one of those who ask; meanwhile the others go on without.
 func (j *Job) indexNow() *records {
 	now := j.index.Load()
-	if now == nil || now.turn == j.p.indexes.root.Turn() {
+	if now == nil || now.generation == j.p.indexes.root.Generation() {
 		return now.cache()
 	}
-	opening := &jobIndex{turn: j.p.indexes.root.Turn()}
+	opening := &jobStore{generation: j.p.indexes.root.Generation()}
 	if !j.index.CompareAndSwap(now, opening) {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (j *Job) indexNow() *records {
 	return anew.store
 }
 
-func (i *jobIndex) cache() *records {
+func (i *jobStore) cache() *records {
 	if i == nil {
 		return nil
 	}
@@ -166,14 +166,14 @@ func (i *jobIndex) cache() *records {
 }
 
 // findStore returns the store of a data set, which may be about to be opened. Nobody waits for a disk here.
-func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
-	turn := x.root.Turn()
+func (x *indexStores) findStore(fingerprint string, samples int) *namedStore {
+	generation := x.root.Generation()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if i := slices.IndexFunc(x.stores, func(s *namedStore) bool { return s.fingerprint == fingerprint }); i >= 0 {
 		s := x.stores[i]
 		x.stores = slices.Delete(x.stores, i, i+1)
-		if s.turn == turn {
+		if s.generation == generation {
 			x.stores = append(x.stores, s)
 			return s
 		}
@@ -184,7 +184,7 @@ func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
 		})
 	}
 	x.makeRoom(x.index.heldBytes(samples))
-	s := &namedStore{fingerprint: fingerprint, samples: samples, turn: turn, ready: make(chan struct{})}
+	s := &namedStore{fingerprint: fingerprint, samples: samples, generation: generation, ready: make(chan struct{})}
 	x.stores = append(x.stores, s)
 	x.running.Go(func() { x.openStore(s) })
 	return s
@@ -192,7 +192,7 @@ func (x *indexes) findStore(fingerprint string, samples int) *namedStore {
 
 // makeRoom has the stores that were used longest ago make room for another one of so many bytes. One alone may be
 // larger. mu is held.
-func (x *indexes) makeRoom(bytes int64) {
+func (x *indexStores) makeRoom(bytes int64) {
 	for _, s := range x.stores {
 		bytes += x.index.heldBytes(s.samples)
 	}
@@ -208,7 +208,7 @@ func (x *indexes) makeRoom(bytes int64) {
 }
 
 // openStore opens a store.
-func (x *indexes) openStore(s *namedStore) {
+func (x *indexStores) openStore(s *namedStore) {
 	defer close(s.ready)
 	open := func(func()) (*records, error) {
 		return x.index.openRecords(s.fingerprint, s.samples, x.revisions)
@@ -226,7 +226,7 @@ func (x *indexes) openStore(s *namedStore) {
 
 // shutStore closes a store. Where its storage does not answer its memory is given back all the same, and what was
 // gathered is lost.
-func (x *indexes) shutStore(s *namedStore) {
+func (x *indexStores) shutStore(s *namedStore) {
 	<-s.ready
 	if s.records == nil {
 		return
@@ -247,7 +247,7 @@ func closeStore(ctx context.Context, root *storage.Root, s *records, folder stri
 }
 
 // closeStores closes all stores. No job is prepared any more.
-func (x *indexes) closeStores() {
+func (x *indexStores) closeStores() {
 	x.mu.Lock()
 	all := x.stores
 	x.stores = nil
@@ -258,8 +258,8 @@ func (x *indexes) closeStores() {
 	x.running.Wait()
 }
 
-// indexing is what a decoder has of the index of the file at hand.
-type indexing struct {
+// fileIndex is what a decoder has of the index of the file at hand.
+type fileIndex struct {
 	made   []byte
 	wanted bool // one is made
 }
@@ -280,7 +280,7 @@ func (d *decoder) useIndex(j *Job, k *worker) {
 
 // keepIndex keeps the index that was made while a sample was decoded, in the store that was asked for it before.
 func (d *decoder) keepIndex(store *records, sample uint64, file []byte) {
-	x := &d.indexing
+	x := &d.fileIndex
 	if x.wanted {
 		x.made = d.codec.AppendIndex(x.made[:0])
 		store.Put(int(sample), file, x.made)

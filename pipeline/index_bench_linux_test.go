@@ -56,7 +56,7 @@ func newIndexBench(b *testing.B, dir, level string) *indexBench {
 func (n *indexBench) run(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	plain, indexed, fine := n.job(b, cropPlan224, nil), n.job(b, cropPlan224, &Index{Dir: b.TempDir()}), n.job(b, cropPlan224, &Index{Dir: b.TempDir(), Interval: 4})
+	plain, indexed, fine := n.job(b, cropPlan224, nil), n.job(b, cropPlan224, &IndexOptions{Dir: b.TempDir()}), n.job(b, cropPlan224, &IndexOptions{Dir: b.TempDir(), Interval: 4})
 	for range 2 { // the second time all memory is there
 		n.epoch(b, plain, 0)
 		n.epoch(b, indexed, 0)
@@ -64,7 +64,7 @@ func (n *indexBench) run(b *testing.B) {
 	}
 	rounds := map[string][]float64{}
 	for e := uint32(1); b.Loop(); e++ {
-		first := n.job(b, cropPlan224, &Index{Dir: filepath.Join(b.TempDir(), strconv.Itoa(int(e)))})
+		first := n.job(b, cropPlan224, &IndexOptions{Dir: filepath.Join(b.TempDir(), strconv.Itoa(int(e)))})
 		times := map[string]time.Duration{}
 		for _, turn := range []struct {
 			name string
@@ -97,7 +97,7 @@ func (n *indexBench) run(b *testing.B) {
 const cropPlan224 = `{"seed": 17, "transforms": [{"op": "RandomResizedCrop", "size": 224}, {"op": "RandomHorizontalFlip"}]}`
 
 // job is a plan, with an index or without, in a pipeline of its own.
-func (n *indexBench) job(b *testing.B, plan string, index *Index) *Job {
+func (n *indexBench) job(b *testing.B, plan string, index *IndexOptions) *Job {
 	p, err := Open(Options{Workers: 1, Index: index})
 	if err != nil {
 		b.Fatal(err)

@@ -36,7 +36,7 @@ type Indexed struct {
 // picture; never by two goroutines at once. What was made until ctx ends, or until an index can be kept no more, stays.
 // The error is the context's, or says why it could not be kept. Storage that does not answer, of pictures or of the
 // index, fails pictures, and keeps nobody for long when ctx has ended.
-func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapshot, index Index, workers int, progress func(Indexed)) (Indexed, error) {
+func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapshot, index IndexOptions, workers int, progress func(Indexed)) (Indexed, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -96,11 +96,11 @@ func (m *indexMaker) closeStore(ctx context.Context) error {
 // readPicture reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the
 // context's.
 func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte, error) {
-	turn := m.root.Turn()
-	read := func(func()) ([]byte, error) { return m.snapshot.ReadIn(ctx, turn, i, buf) }
+	generation := m.root.Generation()
+	read := func(func()) ([]byte, error) { return m.snapshot.ReadIn(ctx, generation, i, buf) }
 	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
 		return func() error {
-			_, err := m.snapshot.ReadIn(context.WithoutCancel(ctx), turn+1, i, nil)
+			_, err := m.snapshot.ReadIn(context.WithoutCancel(ctx), generation+1, i, nil)
 			return err
 		}
 	})
@@ -108,7 +108,7 @@ func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte
 
 // indexMaker is one run of IndexSnapshot.
 type indexMaker struct {
-	index    Index
+	index    IndexOptions
 	snapshot *dataset.Snapshot
 	store    *records
 	root     *storage.Root // of the pictures

@@ -92,12 +92,12 @@ func TestIndexChangesNothing(t *testing.T) {
 		}
 	}
 	const all = 18 // of 21 pictures in one scan 3 have restart markers
-	run("first", Options{Index: &Index{Dir: cache}}, all)
+	run("first", Options{Index: &IndexOptions{Dir: cache}}, all)
 	if n := len(indexFiles(t, cache)); n != 1 {
 		t.Fatalf("%d files", n)
 	}
-	run("again", Options{Workers: 1, Index: &Index{Dir: cache}}, all)
-	run("another interval", Options{Workers: 3, Index: &Index{Dir: t.TempDir(), Interval: 2}}, all)
+	run("again", Options{Workers: 1, Index: &IndexOptions{Dir: cache}}, all)
+	run("another interval", Options{Workers: 3, Index: &IndexOptions{Dir: t.TempDir(), Interval: 2}}, all)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		name := indexFiles(t, cache)[r.IntN(len(indexFiles(t, cache)))]
@@ -107,16 +107,16 @@ func TestIndexChangesNothing(t *testing.T) {
 		}
 		data[r.IntN(len(data))] ^= 1 << r.IntN(8)
 		write(t, name, data)
-		run("a flipped bit", Options{Index: &Index{Dir: cache}}, all)
+		run("a flipped bit", Options{Index: &IndexOptions{Dir: cache}}, all)
 	}
 	var told error
 	blocked := filepath.Join(t.TempDir(), "file")
 	write(t, blocked, nil)
-	run("no folder", Options{Index: &Index{Dir: blocked, Trouble: func(err error) { told = err }}}, all) // in memory
+	run("no folder", Options{Index: &IndexOptions{Dir: blocked, Trouble: func(err error) { told = err }}}, all) // in memory
 	if told == nil {
 		t.Error("nobody was told that nothing was kept")
 	}
-	run("no room", Options{Index: &Index{Dir: t.TempDir(), MaxBytes: 1, Trouble: func(err error) { told = err }}}, all)
+	run("no room", Options{Index: &IndexOptions{Dir: t.TempDir(), MaxBytes: 1, Trouble: func(err error) { told = err }}}, all)
 	if !errors.Is(told, imageindex.ErrFull) {
 		t.Errorf("told %v", told)
 	}
@@ -124,8 +124,8 @@ func TestIndexChangesNothing(t *testing.T) {
 
 // Where there are more pictures than stores may hold, the data set that no job was prepared for since longest loses its own.
 func TestStoresOfManyDataSets(t *testing.T) {
-	var x indexes
-	x.keepIn(Index{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
+	var x indexStores
+	x.keepIn(IndexOptions{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
 	defer x.closeStores()
 	const most = 30
 	x.most = most * imageindex.HeldBytes(1)
@@ -176,8 +176,8 @@ func TestStoresOfASickFolderAreLeft(t *testing.T) {
 		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		defer roots.Close()
 		var held atomic.Int64
-		var x indexes
-		x.keepIn(Index{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
+		var x indexStores
+		x.keepIn(IndexOptions{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
 		x.most = 3 * imageindex.HeldBytes(1)
 		for i := range 3 {
 			if x.storeOf(fmt.Sprint(i), 1) == nil {
@@ -210,7 +210,7 @@ func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
 		roots := storage.New(storage.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		defer roots.Close()
 		ctx, cancel := context.WithCancel(context.Background())
-		n, err := IndexSnapshot(ctx, roots, s, Index{Dir: cache}, 1, func(n Indexed) {
+		n, err := IndexSnapshot(ctx, roots, s, IndexOptions{Dir: cache}, 1, func(n Indexed) {
 			if n.Made == 5 {
 				sicken(t, roots.Of(cache))
 				cancel()
@@ -221,7 +221,7 @@ func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
 		}
 		well := storage.New(storage.Options{})
 		defer well.Close()
-		again, err := IndexSnapshot(context.Background(), well, s, Index{Dir: cache}, 1, nil)
+		again, err := IndexSnapshot(context.Background(), well, s, IndexOptions{Dir: cache}, 1, nil)
 		if err != nil || again.Kept != 0 || again.Made != 18 {
 			t.Errorf("%+v, %v", again, err)
 		}
@@ -234,7 +234,7 @@ func TestIndexTogether(t *testing.T) {
 	want := epochs(t, open(t, dir, skipPlan, Options{}))
 	var all sync.WaitGroup
 	for range 3 {
-		p, err := Open(Options{Workers: 2, Index: &Index{Dir: cache}})
+		p, err := Open(Options{Workers: 2, Index: &IndexOptions{Dir: cache}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestIndexTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	j := open(t, dir, skipPlan, Options{Index: &Index{Dir: cache}})
+	j := open(t, dir, skipPlan, Options{Index: &IndexOptions{Dir: cache}})
 	if n, got := indexCount(t, j), epochs(t, j); n != 18 || got != want {
 		t.Errorf("%d indexes, other bytes: %v", n, got != want)
 	}
@@ -268,7 +268,7 @@ func TestStaleIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Index: &Index{Dir: cache}}
+	o := Options{Index: &IndexOptions{Dir: cache}}
 	j := open(t, dir, skipPlan, o)
 	before := epochs(t, j)
 	write(t, path, append(b, make([]byte, size-len(b))...))
@@ -295,7 +295,7 @@ func TestIndexSnapshot(t *testing.T) {
 	told := 0
 	run := func(interval int) Indexed {
 		t.Helper()
-		n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
+		n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ func TestIndexSnapshot(t *testing.T) {
 		t.Errorf("that again %+v", n)
 	}
 	want := epochs(t, open(t, dir, skipPlan, Options{}))
-	if got := epochs(t, open(t, dir, skipPlan, Options{Index: &Index{Dir: cache}})); got != want {
+	if got := epochs(t, open(t, dir, skipPlan, Options{Index: &IndexOptions{Dir: cache}})); got != want {
 		t.Error("other bytes")
 	}
 }
@@ -329,7 +329,7 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	}
 	defer s.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := IndexSnapshot(ctx, storage.New(storage.Options{}), s, Index{Dir: cache}, 1, func(n Indexed) {
+	n, err := IndexSnapshot(ctx, storage.New(storage.Options{}), s, IndexOptions{Dir: cache}, 1, func(n Indexed) {
 		if n.Made == 5 {
 			cancel()
 		}
@@ -337,14 +337,14 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n.Made != 5 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
+	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if _, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, imageindex.ErrFull) {
+	if _, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, imageindex.ErrFull) {
 		t.Errorf("%v", err)
 	}
 	write(t, filepath.Join(dir, "class_0", "img_0.jpg"), []byte("changed"))
-	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, Index{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
+	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
@@ -361,7 +361,7 @@ func TestIndexIsOpenedAnewWhenItsStorageComesBack(t *testing.T) {
 				close(back)
 			}
 		})
-		p, err := Open(Options{Workers: 2, Index: &Index{Dir: cache}, Storage: roots})
+		p, err := Open(Options{Workers: 2, Index: &IndexOptions{Dir: cache}, Storage: roots})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 	dir, progressive := progressiveFolder(t)
 	cache, other := t.TempDir(), t.TempDir()
 	want := epochs(t, open(t, dir, skipPlan, Options{}))
-	run := func(what, dir string, x Index, indexed int) {
+	run := func(what, dir string, x IndexOptions, indexed int) {
 		t.Helper()
 		x.Trouble = func(err error) { t.Errorf("%s: %v", what, err) }
 		p, err := Open(Options{Index: &x})
@@ -423,21 +423,21 @@ func TestCopiesChangeNothing(t *testing.T) {
 		}
 	}
 	const small = 18
-	run("no share", dir, Index{Dir: cache}, small)
-	run("first", dir, Index{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+	run("no share", dir, IndexOptions{Dir: cache}, small)
+	run("first", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
 	copies := indexFiles(t, filepath.Join(cache, copiesFolder))
 	if len(copies) != 1 {
 		t.Fatalf("%d files", len(copies))
 	}
-	run("again", dir, Index{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
-	run("a full share", dir, Index{Dir: cache, ProgressiveBytes: 1}, small+progressive) // those that are there are used
-	run("none", dir, Index{Dir: other, ProgressiveBytes: 1}, small)
+	run("again", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+	run("a full share", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1}, small+progressive) // those that are there are used
+	run("none", dir, IndexOptions{Dir: other, ProgressiveBytes: 1}, small)
 	first, another := want, dir+"/class_0/progressive-0.jpg"
 	if err := os.Remove(another); err != nil {
 		t.Fatal(err)
 	}
 	want = epochs(t, open(t, dir, skipPlan, Options{}))
-	run("another data set", dir, Index{Dir: cache, ProgressiveBytes: 1}, small)
+	run("another data set", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1}, small)
 	write(t, another, jpegtest.Encode(jpegtest.Photograph(0, 0, 90, 200), jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60}))
 	want = first
 	if after := indexFiles(t, filepath.Join(cache, copiesFolder)); !slices.Equal(after, copies) {
@@ -452,7 +452,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 		b := slices.Clone(data)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		write(t, copies[0], b)
-		run("a flipped bit", dir, Index{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+		run("a flipped bit", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
 		for _, name := range indexFiles(t, filepath.Join(cache, copiesFolder)) {
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
@@ -464,7 +464,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 // IndexSnapshot makes copies ahead of time, once.
 func TestIndexSnapshotMakesCopies(t *testing.T) {
 	dir, progressive := progressiveFolder(t)
-	x := Index{Dir: t.TempDir(), ProgressiveBytes: 1 << 30}
+	x := IndexOptions{Dir: t.TempDir(), ProgressiveBytes: 1 << 30}
 	roots := storage.New(storage.Options{})
 	defer roots.Close()
 	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})

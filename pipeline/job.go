@@ -27,7 +27,7 @@ type Job struct {
 	pictures   []picture // none where the plan asks for no images
 	values     []valueField
 	masks      *masks                   // nil: none
-	index      atomic.Pointer[jobIndex] // see indexNow
+	index      atomic.Pointer[jobStore] // see indexNow
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
 	oversize   *RevisionError            // for pictures beyond the limits; nil: none

@@ -33,7 +33,7 @@ type Options struct {
 	// with the error. Nil: a panic ends the process, as tests want it.
 	OnPanic func(*PanicError)
 	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
-	Index *Index
+	Index *IndexOptions
 	// ReadTimeout is how long reading a file may take, or opening a folder since it last went on, until it fails and
 	// the storage that it lies on is held to be sick: see package storage. 0: storage.DefaultDeadline.
 	ReadTimeout time.Duration
@@ -49,7 +49,7 @@ type Options struct {
 	// TestNode is empty but in builds of tag testnode.
 	TestNode TestNode
 
-	read func(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) // tests let storage hang here
+	read func(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, buf []byte) ([]byte, error) // tests let storage hang here
 }
 
 func (o *Options) setDefaults() error {
@@ -63,8 +63,8 @@ func (o *Options) setDefaults() error {
 		o.ReadAhead = 256 << 20
 	}
 	if o.read == nil {
-		o.read = func(ctx context.Context, s *dataset.Snapshot, turn uint64, i int, buf []byte) ([]byte, error) {
-			return s.ReadIn(ctx, turn, i, buf)
+		o.read = func(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, buf []byte) ([]byte, error) {
+			return s.ReadIn(ctx, generation, i, buf)
 		}
 	}
 	if o.Kernels == "" {
@@ -83,7 +83,7 @@ func (o *Options) setDefaults() error {
 type Pipeline struct {
 	options  Options
 	numerics string
-	indexes  indexes
+	indexes  indexStores
 	queue    queue
 	ahead    readAhead
 	decoders chan *decoder // of idle decoders; having one is the right to use a core

@@ -138,7 +138,7 @@ func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, b
 			data, err = k.p.ahead.take(k.want, ahead, buf)
 			return err
 		}
-		data, err = k.p.options.read(k.p.context, s, root.Turn(), i, buf)
+		data, err = k.p.options.read(k.p.context, s, root.Generation(), i, buf)
 		return err
 	})
 	return data, err
@@ -150,7 +150,7 @@ func (k *worker) Again() func() error {
 		x, data, i, file := &k.p.indexes, k.want.job.snapshot, k.index, k.file
 		return func() error { return x.findAnew(data, i, file) }
 	}
-	s, i, read, ctx, next := k.snapshot, k.index, k.p.options.read, k.p.context, k.root.Turn()+1
+	s, i, read, ctx, next := k.snapshot, k.index, k.p.options.read, k.p.context, k.root.Generation()+1
 	return func() error {
 		_, err := read(ctx, s, next, i, nil)
 		return err

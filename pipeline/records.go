@@ -27,7 +27,7 @@ type recording struct {
 const copiesFolder = "progressive"
 
 // openRecords finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
-func (x *Index) openRecords(fingerprint string, samples int, revisions revision.Set) (*records, error) {
+func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions revision.Set) (*records, error) {
 	name := fingerprint
 	for _, format := range codec.IndexedFormats() {
 		name += fmt.Sprintf(" by %v", revisions.OfFormat(format))
@@ -47,7 +47,7 @@ func (x *Index) openRecords(fingerprint string, samples int, revisions revision.
 }
 
 // heldBytes is how many bytes of memory the stores of so many samples hold while they gather nothing.
-func (x *Index) heldBytes(samples int) int64 {
+func (x *IndexOptions) heldBytes(samples int) int64 {
 	n := imageindex.HeldBytes(samples)
 	if x.ProgressiveBytes > 0 {
 		n *= 2

@@ -181,7 +181,7 @@ func TestIndexOfAnotherDecoder(t *testing.T) {
 	if err := jpeg.Encode(&file, image.NewGray(image.Rect(0, 0, 64, 64)), nil); err != nil {
 		t.Fatal(err)
 	}
-	x := Index{Dir: t.TempDir()}.withDefaults()
+	x := IndexOptions{Dir: t.TempDir()}.withDefaults()
 	other := revision.Build()
 	other["kernel/jpeg"]++
 	for i, c := range []struct {

@@ -14,12 +14,12 @@ func BenchmarkUnit(b *testing.B) {
 	if dir == "" {
 		b.Skip("FEEDWATER_PHOTOS names no photographs")
 	}
-	for name, index := range map[string]*Index{"plain": nil, "indexed": {Dir: b.TempDir(), ProgressiveBytes: 1 << 40}} {
+	for name, index := range map[string]*IndexOptions{"plain": nil, "indexed": {Dir: b.TempDir(), ProgressiveBytes: 1 << 40}} {
 		b.Run(name, func(b *testing.B) { benchUnit(b, dir, index) })
 	}
 }
 
-func benchUnit(b *testing.B, dir string, index *Index) {
+func benchUnit(b *testing.B, dir string, index *IndexOptions) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	level, err := kernel.Best()

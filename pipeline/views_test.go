@@ -68,7 +68,7 @@ func alone(t *testing.T, chain string, view int, file []byte, s order.Sample) []
 // Each view has the pixels that it would have alone, from files of all kinds, with an index and without.
 func TestViewsAreThoseOfEachAlone(t *testing.T) {
 	dir := folder(t)
-	for _, index := range []*Index{nil, {Dir: t.TempDir(), Interval: 2}} {
+	for _, index := range []*IndexOptions{nil, {Dir: t.TempDir(), Interval: 2}} {
 		j := open(t, dir, viewsPlan(""), Options{Workers: 2, Index: index})
 		for epoch := range uint32(3) {
 			b, r := fetch(t, j, batch.Name{Epoch: epoch, Count: 21})

@@ -93,7 +93,7 @@ func (e engine) Same(earlier, later snapshots.Data) bool {
 		return false
 	}
 	root := e.Storage().Of(b.Path())
-	if a.Turn() != b.Turn() {
+	if a.Generation() != b.Generation() {
 		return false // what the earlier one has open may hang for ever
 	}
 	ask := func(func()) (bool, error) { return a.Same(b), nil }

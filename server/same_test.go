@@ -17,14 +17,14 @@ func TestDataOfAnotherTurnAreNotTheSame(t *testing.T) {
 	defer p.Close()
 	root := treetest.Grow(t, t.TempDir()+"/root", "a/x.jpg")
 	e, cache := server.NewEngine(p, dataset.Options{}), t.TempDir()
-	open := func(turn uint64) *dataset.Snapshot {
-		s, err := dataset.Open(t.Context(), root, dataset.Options{CacheDir: cache, Turn: turn})
+	open := func(generation uint64) *dataset.Snapshot {
+		s, err := dataset.Open(t.Context(), root, dataset.Options{CacheDir: cache, Generation: generation})
 		treetest.Must(t, err)
 		t.Cleanup(func() { treetest.Must(t, s.Close()) })
 		return s
 	}
 	earlier, later, last := open(0), open(1), open(1)
 	if e.Same(earlier, later) || !e.Same(later, last) {
-		t.Errorf("the same: %v in another turn, %v in one turn", e.Same(earlier, later), e.Same(later, last))
+		t.Errorf("the same: %v in another generation, %v in one generation", e.Same(earlier, later), e.Same(later, last))
 	}
 }

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// turns is in how many turns a time is waited for.
-	turns = 4
-	// late is how much longer than meant a turn may take before that is taken for a time in which this process was
+	// parts is in how many parts a time is waited for.
+	parts = 4
+	// late is how much longer than meant a part may take before that is taken for a time in which this process was
 	// stopped.
 	late = 500 * time.Millisecond
 )
@@ -23,11 +23,11 @@ type Timer struct {
 	f     func()
 
 	mu    sync.Mutex
-	turn  time.Duration
-	left  int  // turns until f; 0: it was called, or is not to be
-	spare bool // the turn before this one did not count
+	part  time.Duration
+	left  int  // parts until f; 0: it was called, or is not to be
+	spare bool // the part before this one did not count
 	due   time.Time
-	timer stopper // of this turn
+	timer stopper // of this part
 	round uint64  // counts Resets
 }
 
@@ -77,22 +77,22 @@ func (t *Timer) Reset(d time.Duration) {
 	defer t.mu.Unlock()
 	t.stop()
 	t.round++
-	t.turn, t.left, t.spare = d/turns, turns, false
+	t.part, t.left, t.spare = d/parts, parts, false
 	t.begin()
 }
 
-// begin begins a turn. t.mu is held.
+// begin begins a part. t.mu is held.
 func (t *Timer) begin() {
 	round := t.round
-	t.due = t.clock.now().Add(t.turn)
-	t.timer = t.clock.after(t.turn, func() {
+	t.due = t.clock.now().Add(t.part)
+	t.timer = t.clock.after(t.part, func() {
 		if t.end(round) {
 			t.f()
 		}
 	})
 }
 
-// end ends a turn, and reports whether f is to be called. Of two turns in a row one counts, however busy the machine
+// end ends a part, and reports whether f is to be called. Of two parts in a row one counts, however busy the machine
 // is.
 func (t *Timer) end(round uint64) bool {
 	t.mu.Lock()

@@ -146,7 +146,7 @@ func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 			return
 		}
 		if l.cursor.consumed > 0 {
-			l.turn()
+			l.endEpoch()
 		}
 		if l.epoch.StepsLeft(l.cursor.consumed) == 0 {
 			yield(nil, fmt.Errorf("%d samples make no step of %d ranks with batches of %d", l.epoch.Samples, l.epoch.Ranks, l.epoch.Batch))
@@ -158,12 +158,12 @@ func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 				return
 			}
 		}
-		l.turn()
+		l.endEpoch()
 	}
 }
 
-// turn begins the next epoch if nothing is left of this one.
-func (l *Loader) turn() {
+// endEpoch begins the next epoch if nothing is left of this one.
+func (l *Loader) endEpoch() {
 	if l.epoch.StepsLeft(l.cursor.consumed) == 0 {
 		l.cursor = cursor{epoch: l.cursor.epoch + 1}
 	}

@@ -21,7 +21,7 @@ const (
 type steps struct {
 	returned time.Time // the latest batch; zero: what comes is no step
 	told     time.Time
-	turns    []*pb.Step // not told yet
+	untold   []*pb.Step
 }
 
 // rest says that a pass begins or ends: what lies between two is no step.
@@ -53,14 +53,14 @@ func (l *Loader) await(ctx context.Context, p *pending) (client.Result, time.Dur
 func (l *Loader) stepped(p *pending, wait time.Duration) {
 	s, now := &l.steps, time.Now()
 	if !s.returned.IsZero() {
-		turn := &pb.Step{Number: l.number(p), Step: now.Sub(s.returned).Seconds(), Wait: wait.Seconds()}
+		step := &pb.Step{Number: l.number(p), Step: now.Sub(s.returned).Seconds(), Wait: wait.Seconds()}
 		if l.options.Idle != nil {
 			if idle := l.options.Idle(); idle >= 0 {
 				seconds := idle.Seconds()
-				turn.Idle = &seconds
+				step.Idle = &seconds
 			}
 		}
-		s.turns = append(s.turns, turn)
+		s.untold = append(s.untold, step)
 	}
 	s.returned = now
 	if now.Sub(s.told) >= pulseEvery {
@@ -78,12 +78,12 @@ func (l *Loader) tell(now time.Time, blocked time.Duration) {
 	host, _ := os.Hostname() // for people; they live without
 	p := &pb.Pulse{
 		Rank: uint32(l.options.Rank), World: uint32(l.options.Ranks), Samples: uint32(l.options.Batch), Host: host,
-		Steps: l.steps.turns, Ready: uint32(l.readyCount()), Window: uint32(l.window()),
+		Steps: l.steps.untold, Ready: uint32(l.readyCount()), Window: uint32(l.window()),
 	}
 	if blocked > 0 {
 		p.Blocked = durationpb.New(blocked)
 	}
-	l.steps.turns, l.steps.told = nil, now
+	l.steps.untold, l.steps.told = nil, now
 	l.fleet.Pulse(p)
 }
 

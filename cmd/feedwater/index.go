@@ -100,7 +100,7 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	}
 	defer data.Close()
 	began := time.Now()
-	index := pipeline.Index{Dir: dir, MaxBytes: int64(o.limit), ProgressiveBytes: int64(o.progressive), Interval: o.interval}
+	index := pipeline.IndexOptions{Dir: dir, MaxBytes: int64(o.limit), ProgressiveBytes: int64(o.progressive), Interval: o.interval}
 	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.showStep(n.Seen, data.Len()) })
 	show.clearBar()
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -32,12 +32,12 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 }
 
 // openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.
-func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.Index {
+func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.IndexOptions {
 	if p.dir == indexOff {
 		return nil
 	}
 	var once sync.Once
-	return &pipeline.Index{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), ProgressiveBytes: int64(p.progressive), Hold: hold, Trouble: func(err error) {
+	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), ProgressiveBytes: int64(p.progressive), Hold: hold, Trouble: func(err error) {
 		once.Do(func() {
 			what := "the index of pictures is not kept: crops are slower than they could be"
 			if errors.Is(err, imageindex.ErrFull) {

@@ -27,7 +27,7 @@ type localPipelines struct {
 // newLocalPipelines returns those of an agent. lists says where lists of files are kept, given where those that
 // trainers give; index and tracer may be nil.
 func newLocalPipelines(
-	log *slog.Logger, c *cores, lists dataset.Options, given *tables.Store, index *pipeline.Index, tracer trace.Tracer,
+	log *slog.Logger, c *cores, lists dataset.Options, given *tables.Store, index *pipeline.IndexOptions, tracer trace.Tracer,
 ) *localPipelines {
 	return &localPipelines{cores: c, tracer: tracer, Pipelines: local.New(local.Options{
 		Lists: lists, Tables: given, Progress: scanProgress(log), Index: index, OnPanic: panicLog(log), Version: version, Build: buildOf(), Tracer: tracer, Log: log,

@@ -103,7 +103,7 @@ type Decoder struct {
 	whole   []*wholeFormat
 	formats []named
 	current format
-	turn    upright
+	upright upright
 }
 
 // named is a format and what its files begin with.
@@ -129,7 +129,7 @@ func NewDecoder(level string) *Decoder {
 // Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call, or
 // Release.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
-	d.current, d.turn.orientation = nil, 1
+	d.current, d.upright.orientation = nil, 1
 	defer d.UseIndex(nil, 0)
 	d.jpeg.limits = jpeg.Limits{Scans: l.Scans, ScanBlocks: l.ScanBlocks}
 	f := d.find(src)
@@ -187,8 +187,8 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if d.current == nil {
 		return errors.New("decode without a parsed picture")
 	}
-	if d.turn.orientation != 1 {
-		return d.turn.decode(d.current, r, sink)
+	if d.upright.orientation != 1 {
+		return d.upright.decode(d.current, r, sink)
 	}
 	return d.current.Decode(r, sink)
 }

@@ -28,9 +28,9 @@ func (d *Decoder) ParseUpright(src []byte, l Limits) (w, h int, err error) {
 		d.current = nil
 		return 0, 0, err
 	}
-	d.turn.orientation = orientation
-	d.turn.stored = image.Pt(w, h)
-	if d.turn.swapped() {
+	d.upright.orientation = orientation
+	d.upright.stored = image.Pt(w, h)
+	if d.upright.swapped() {
 		w, h = h, w
 	}
 	return w, h, nil

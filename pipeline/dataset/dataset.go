@@ -49,8 +49,8 @@ type Options struct {
 	// Alive, if set, is called by any goroutine of Open whenever the file system has answered, so that a scan that takes long is told from one
 	// that stands still.
 	Alive func()
-	// Turn is the one that the folder is opened in, see Snapshot.ReadIn.
-	Turn uint64
+	// Generation is that of the storage that the folder is opened in, see Snapshot.ReadIn.
+	Generation uint64
 	// CallFolder, if set, makes all calls on CacheDir, so that one that hangs keeps no data set from being opened: it is then as good as none.
 	CallFolder CallFolder
 	// Questions, if set, are those that the file system has not answered: of one Open at a time.
@@ -160,10 +160,10 @@ type Snapshot struct {
 	cache       cache
 	blocks      *readcache.Cache // nil: of nothing
 	place       string           // in keys of blocks
-	unpacking   sharedTurns
+	unpacking   namedLocks
 	forget      sync.Once
 	questions   *Questions
-	turn        atomic.Uint64               // that source was opened in
+	generation  atomic.Uint64               // of the storage that source was opened in
 	reopen      func() (store.Store, error) // opens path
 
 	mu       sync.RWMutex // held for reading while manifest or source are in use, for writing by Close
@@ -220,7 +220,7 @@ func (s opening) openSource(path string, o *Options) error {
 	if named, ok := files.(interface{ Origin() string }); ok {
 		s.origin = named.Origin()
 	}
-	s.turn.Store(o.Turn)
+	s.generation.Store(o.Generation)
 	beneath := Options{Beneath: o.Beneath}
 	s.reopen = func() (store.Store, error) { return openStore(s.path, &beneath) }
 	if store.IsProgram(s.path) {
@@ -249,19 +249,19 @@ func (s opening) find(ctx context.Context, path string, o Options) error {
 	}) {
 		return nil
 	}
-	turn, err := s.cache.waitForTurn(ctx, o)
+	lock, err := s.cache.lockScan(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer turn.end()
-	defer context.AfterFunc(ctx, turn.end)()
+	defer lock.end()
+	defer context.AfterFunc(ctx, lock.end)()
 	if !o.Refresh && s.load(ctx, o, func(scanned int64) bool { return !slices.Contains(seen, scanned) }) {
 		return nil // somebody else has scanned it meanwhile
 	}
 	if !o.Refresh && s.fetch(ctx, o) {
 		return nil
 	}
-	o.Progress = turn.tell
+	o.Progress = lock.tell
 	return s.scan(ctx, o)
 }
 

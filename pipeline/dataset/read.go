@@ -29,12 +29,13 @@ var requests = sync.Pool{New: func() any { return &request{room: make([]byte, 0,
 // Open scans again; a *TooLargeError; or a *fs.PathError with the sample's key when the system cannot read it. See
 // store.Store for what ctx ends.
 func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) {
-	return s.ReadIn(ctx, s.turn.Load(), i, buf)
+	return s.ReadIn(ctx, s.generation.Load(), i, buf)
 }
 
-// ReadIn is Read in a turn of the storage. Turns are counted by the caller, who begins the next one when the storage has come back after it did
-// not answer: what was open then may hang for ever, as on a file system that was unmounted and mounted anew, and is left alone from then on.
-func (s *Snapshot) ReadIn(ctx context.Context, turn uint64, i int, buf []byte) ([]byte, error) {
+// ReadIn is Read in a generation of the storage. Generations are counted by the caller, who begins the next one when the
+// storage has come back after it did not answer: what was open then may hang for ever, as on a file system that was
+// unmounted and mounted anew, and is left alone from then on.
+func (s *Snapshot) ReadIn(ctx context.Context, generation uint64, i int, buf []byte) ([]byte, error) {
 	r := requests.Get().(*request)
 	defer requests.Put(r)
 	sample, err := s.At(i, r.room)
@@ -51,7 +52,7 @@ func (s *Snapshot) ReadIn(ctx context.Context, turn uint64, i int, buf []byte) (
 	if err := s.locate(&sample, r); err != nil {
 		return buf[:0], err
 	}
-	err = s.readThrough(ctx, turn, func(from *source) error {
+	err = s.readThrough(ctx, generation, func(from *source) error {
 		if s.ValuesInFiles() {
 			return readParts(s.partsOf(&sample, buf[:cap(buf)]), func(p []byte, off int64) error { return s.fill(ctx, from, r, p, off) })
 		}

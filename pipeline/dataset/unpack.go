@@ -118,37 +118,37 @@ func readPart(ctx context.Context, from *source, r *request) (*parquet.Packed, e
 	return v, nil
 }
 
-// sharedTurns lets one goroutine at a time do what is called something. The zero value works.
-type sharedTurns struct {
+// namedLocks lets one goroutine at a time do what is called something. The zero value works.
+type namedLocks struct {
 	mu    sync.Mutex
-	going map[string]*sharedTurn
+	going map[string]*namedLock
 }
 
-type sharedTurn struct {
+type namedLock struct {
 	mu    sync.Mutex
 	users int
 }
 
-// take waits for the turn, and returns what ends it.
-func (t *sharedTurns) take(name string) func() {
-	t.mu.Lock()
-	if t.going == nil {
-		t.going = map[string]*sharedTurn{}
+// lock waits until nobody does it, and returns what ends the lock.
+func (n *namedLocks) lock(name string) func() {
+	n.mu.Lock()
+	if n.going == nil {
+		n.going = map[string]*namedLock{}
 	}
-	one := t.going[name]
+	one := n.going[name]
 	if one == nil {
-		one = &sharedTurn{}
-		t.going[name] = one
+		one = &namedLock{}
+		n.going[name] = one
 	}
 	one.users++
-	t.mu.Unlock()
+	n.mu.Unlock()
 	one.mu.Lock()
 	return func() {
 		one.mu.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		if one.users--; one.users == 0 {
-			delete(t.going, name)
+			delete(n.going, name)
 		}
 	}
 }

@@ -62,8 +62,8 @@ func TestMountedAnew(t *testing.T) {
 			}
 			return 0, nil
 		}, nil)
-		if !errors.As(err, new(*HungError)) || r.Turn() != 0 {
-			t.Fatalf("%v, turn %d", err, r.Turn())
+		if !errors.As(err, new(*HungError)) || r.Generation() != 0 {
+			t.Fatalf("%v, generation %d", err, r.Generation())
 		}
 		for n := range 3 {
 			time.Sleep(2 * time.Hour)
@@ -76,11 +76,11 @@ func TestMountedAnew(t *testing.T) {
 		fresh.Store(true)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if r.Sick() || r.Turn() != 1 {
-			t.Errorf("sick: %v, turn %d", r.Sick(), r.Turn())
+		if r.Sick() || r.Generation() != 1 {
+			t.Errorf("sick: %v, generation %d", r.Sick(), r.Generation())
 		}
-		if other := roots.Of("/elsewhere"); other.Turn() != 1 {
-			t.Errorf("a root that is forgotten and comes again would begin in turn %d", other.Turn())
+		if other := roots.Of("/elsewhere"); other.Generation() != 1 {
+			t.Errorf("a root that is forgotten and comes again would begin in generation %d", other.Generation())
 		}
 	})
 }

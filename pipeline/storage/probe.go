@@ -53,15 +53,15 @@ func (r *Root) answer(c *Call) bool {
 	if len(r.hung) > 0 || !r.sick.CompareAndSwap(true, false) {
 		return false
 	}
-	r.roots.turns++
-	r.turn.Store(r.roots.turns)
+	r.roots.generation++
+	r.generation.Store(r.roots.generation)
 	r.writeOff()
 	return true
 }
 
-// Turn is another one, and a greater one, whenever the root has come back after it did not answer. What was opened on it in an earlier turn may hang
+// Generation is another one, and a greater one, whenever the root has come back after it did not answer. What was opened on it in an earlier generation may hang
 // for ever: when a file system is unmounted and mounted anew, as file servers are repaired, what is open stays with the one that is gone.
-func (r *Root) Turn() uint64 { return r.turn.Load() }
+func (r *Root) Generation() uint64 { return r.generation.Load() }
 
 // probeSick begins a probe of each sick root that has none under way, and reports whether a root is sick. mu is held.
 func (rs *Roots) probeSick() (sick bool) {

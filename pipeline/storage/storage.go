@@ -65,7 +65,7 @@ type Roots struct {
 	unnamed    map[string]*Root // by folder
 	calls      map[*Call]struct{}
 	replaced   int
-	turns      uint64 // how often a root has come back
+	generation uint64 // how often a root has come back
 	writtenOff int    // calls, see writeOff
 	monitoring bool
 	hurried    bool // calls in flight are given up soon
@@ -88,15 +88,15 @@ func (rs *Roots) Deadline() time.Duration { return rs.options.Deadline }
 
 // Root is a folder that fails as a whole.
 type Root struct {
-	roots  *Roots
-	name   string
-	folder string
-	also   []string      // guarded by roots.mu
-	places atomic.Int64  // reads that have a place
-	lost   atomic.Int64  // calls that were given up, and have one
-	others chan struct{} // has an element for each call of Do in flight
-	sick   atomic.Bool
-	turn   atomic.Uint64
+	roots      *Roots
+	name       string
+	folder     string
+	also       []string      // guarded by roots.mu
+	places     atomic.Int64  // reads that have a place
+	lost       atomic.Int64  // calls that were given up, and have one
+	others     chan struct{} // has an element for each call of Do in flight
+	sick       atomic.Bool
+	generation atomic.Uint64
 
 	// Guarded by roots.mu.
 	since    time.Time
@@ -115,7 +115,7 @@ type Root struct {
 // newRoot returns a root that is well. rs.mu is held.
 func newRoot(rs *Roots, name, folder string) *Root {
 	r := &Root{roots: rs, name: name, folder: folder, others: make(chan struct{}, maxCalls)}
-	r.turn.Store(rs.turns)
+	r.generation.Store(rs.generation)
 	return r
 }
 

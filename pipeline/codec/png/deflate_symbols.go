@@ -120,7 +120,9 @@ func (e entry) further(table []entry, acc uint64) entry {
 }
 
 // drop drops the entry's bits.
-func (e entry) drop(acc uint64, bits uint) (uint64, uint) { return acc >> (e & entryBits), bits - uint(e&entryBits) }
+func (e entry) drop(acc uint64, bits uint) (uint64, uint) {
+	return acc >> (e & entryBits), bits - uint(e&entryBits)
+}
 
 // added is what the bits behind the code of a length or of a distance add to its base.
 func (e entry) added(acc uint64) int { return int(acc & (1<<(e&entryBits) - 1) >> e.codeBits()) }

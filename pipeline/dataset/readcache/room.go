@@ -17,7 +17,7 @@ func (c *Cache) makeRoom() {
 	}
 	c.running.Go(func() {
 		defer c.sweeping.Unlock()
-		mine := turn(filepath.Join(c.dir, "room"))
+		mine := lockRoom(filepath.Join(c.dir, "room"))
 		if mine == nil {
 			return
 		}

@@ -55,8 +55,8 @@ func (u *usage) lock(how int) error {
 	}
 }
 
-// turn takes the turn to make room, among all processes, until it is closed; nil: somebody else has it.
-func turn(path string) io.Closer {
+// lockRoom locks the making of room, among all processes, until it is closed; nil: somebody else has it.
+func lockRoom(path string) io.Closer {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil

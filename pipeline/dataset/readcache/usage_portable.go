@@ -16,5 +16,5 @@ func (u *usage) close() error      { return nil }
 // add adds to the count and returns what it is then.
 func (u *usage) add(n int64) (int64, error) { return u.used.Add(n), nil }
 
-// turn takes the turn to make room.
-func turn(string) io.Closer { return io.NopCloser(nil) }
+// lockRoom locks the making of room.
+func lockRoom(string) io.Closer { return io.NopCloser(nil) }

@@ -57,11 +57,11 @@ type program struct {
 	name   string
 	alive  func()
 
-	mu    sync.Mutex
-	ready bool
-	count int64
-	idle  []net.Conn
-	turns chan struct{} // one for each connection that is answered at once
+	mu        sync.Mutex
+	ready     bool
+	count     int64
+	idle      []net.Conn
+	answering chan struct{} // one for each connection that is answered at once
 }
 
 func newProgram(l *location, alive func()) *program {
@@ -94,7 +94,7 @@ func (p *program) open(ctx context.Context) error {
 		return p.lost(ctx, err)
 	}
 	p.count, p.ready = count, true
-	p.turns = make(chan struct{}, min(max(connections, 1), maxPrograms))
+	p.answering = make(chan struct{}, min(max(connections, 1), maxPrograms))
 	p.idle = append(p.idle, c)
 	p.alive()
 	return nil
@@ -138,11 +138,11 @@ func (p *program) talk(ctx context.Context, f func(net.Conn) error) error {
 		return err
 	}
 	select {
-	case p.turns <- struct{}{}:
+	case p.answering <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-p.turns }()
+	defer func() { <-p.answering }()
 	for tries := 1; ; tries++ {
 		c, err := p.connect(ctx)
 		if err != nil {
@@ -234,7 +234,7 @@ func (p *program) ReadAt(ctx context.Context, o *Object, b []byte, off int64) er
 func (p *program) Reads() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(1, cap(p.turns))
+	return max(1, cap(p.answering))
 }
 
 // Close implements Store.

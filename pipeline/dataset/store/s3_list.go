@@ -64,7 +64,7 @@ func (b *bucket) list(ctx context.Context, folder, token string, keys int) (*lis
 // OpenDirectory implements Store. Only a folder that holds something is there.
 func (b *bucket) OpenDirectory(ctx context.Context, name string, _ []byte) (Directory, error) {
 	d := &bucketDirectory{ctx: ctx, bucket: b, folder: name}
-	if err := d.turn(""); err != nil {
+	if err := d.readPage(""); err != nil {
 		return nil, err
 	}
 	if p := d.page; name != "" && len(p.Contents)+len(p.CommonPrefixes) == 0 {
@@ -84,8 +84,8 @@ type bucketDirectory struct {
 	known  Attributes
 }
 
-// turn reads a page.
-func (d *bucketDirectory) turn(token string) (err error) {
+// readPage reads a page.
+func (d *bucketDirectory) readPage(token string) (err error) {
 	d.at = 0
 	if d.prefix = d.bucket.key(d.folder); d.prefix != "" {
 		d.prefix += "/"
@@ -114,7 +114,7 @@ func (d *bucketDirectory) Stat(name []byte) (Attributes, error) {
 }
 
 // Rewind implements Directory.
-func (d *bucketDirectory) Rewind() error { return d.turn("") }
+func (d *bucketDirectory) Rewind() error { return d.readPage("") }
 
 // Next implements Directory. Folders of a page come before its objects.
 func (d *bucketDirectory) Next() ([]byte, Kind, error) {
@@ -142,7 +142,7 @@ func (d *bucketDirectory) turnOn() error {
 	case p.NextContinuationToken == "":
 		return unreadable("%s: the server lists %s no further, and does not say how to go on", d.bucket.server.place, d.prefix)
 	}
-	if err := d.turn(p.NextContinuationToken); err != nil {
+	if err := d.readPage(p.NextContinuationToken); err != nil {
 		return err
 	}
 	if d.page.IsTruncated && d.page.NextContinuationToken == p.NextContinuationToken {

@@ -78,7 +78,7 @@ func runCase(h hash.Hash, p *pipeline.Pipeline, dir string, c *corpus.Case) erro
 			return err
 		}
 		defer func() { _ = os.RemoveAll(index) }()
-		if p, err = pipeline.Open(pipeline.Options{Kernels: p.Kernels(), Index: &pipeline.Index{Dir: index}}); err != nil {
+		if p, err = pipeline.Open(pipeline.Options{Kernels: p.Kernels(), Index: &pipeline.IndexOptions{Dir: index}}); err != nil {
 			return err
 		}
 		defer p.Close()

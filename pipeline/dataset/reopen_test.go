@@ -26,25 +26,25 @@ func exchangeFolder(t *testing.T, root string) (earlier string) {
 // What was open of a folder may hang for ever when its storage comes back: from then on it is read through what lies in its place now.
 func TestReadInAnotherTurn(t *testing.T) {
 	root, o := treetest.Grow(t, t.TempDir()+"/root", "a/x.jpg", "a/y.jpg"), options(t)
-	o.Turn = 3
+	o.Generation = 3
 	s := open(t, root, o)
 	earlier := exchangeFolder(t, root)
 	before := s.held()
 	defer func() { treetest.Must(t, before.release()) }()
-	read := func(turn uint64) error { _, err := s.ReadIn(t.Context(), turn, 0, nil); return err }
+	read := func(generation uint64) error { _, err := s.ReadIn(t.Context(), generation, 0, nil); return err }
 	if err := read(3); err != nil || s.source != before {
 		t.Errorf("%v; opened anew: %v", err, s.source != before)
 	}
 	treetest.Must(t, os.RemoveAll(earlier)) // reads of it end at once, and badly
 	treetest.Must(t, os.Rename(root, earlier))
 	treetest.Must(t, os.Mkdir(root, 0o700)) // nothing is mounted yet
-	if err := read(4); err == nil || errors.As(err, new(*ChangedError)) || s.Turn() != 3 {
-		t.Errorf("an empty folder lies there: %v, turn %d", err, s.Turn())
+	if err := read(4); err == nil || errors.As(err, new(*ChangedError)) || s.Generation() != 3 {
+		t.Errorf("an empty folder lies there: %v, generation %d", err, s.Generation())
 	}
 	treetest.Must(t, os.Remove(root))
 	treetest.Must(t, os.Rename(earlier, root))
-	if err := read(4); err != nil || s.Turn() != 4 {
-		t.Errorf("%v, turn %d", err, s.Turn())
+	if err := read(4); err != nil || s.Generation() != 4 {
+		t.Errorf("%v, generation %d", err, s.Generation())
 	}
 	after := s.source
 	if err := read(4); err != nil || s.source != after || after == before {

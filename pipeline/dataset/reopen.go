@@ -8,12 +8,12 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
-// Turn is the latest one that the snapshot's folder was opened in; see ReadIn.
-func (s *Snapshot) Turn() uint64 { return s.turn.Load() }
+// Generation is the latest one of the storage that the snapshot's folder was opened in; see ReadIn.
+func (s *Snapshot) Generation() uint64 { return s.generation.Load() }
 
-// readThrough reads through what is open of the folder. That is opened anew in a later turn, and where a read fails
-// while another folder lies in the place of the one that is open.
-func (s *Snapshot) readThrough(ctx context.Context, turn uint64, read func(*source) error) error {
+// readThrough reads through what is open of the folder. That is opened anew in a later generation, and where a read
+// fails while another folder lies in the place of the one that is open.
+func (s *Snapshot) readThrough(ctx context.Context, generation uint64, read func(*source) error) error {
 	from := s.held()
 	if from == nil {
 		return ErrClosed
@@ -22,14 +22,14 @@ func (s *Snapshot) readThrough(ctx context.Context, turn uint64, read func(*sour
 	if store.IsURL(s.path) { // nothing is open of it
 		return read(from)
 	}
-	if s.turn.Load() < turn {
-		return s.readAnew(ctx, turn, nil, read)
+	if s.generation.Load() < generation {
+		return s.reopenAndRead(ctx, generation, nil, read)
 	}
 	err := read(from)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if s.readAnew(ctx, turn, from, read) == nil {
+	if s.reopenAndRead(ctx, generation, from, read) == nil {
 		return nil
 	}
 	return err
@@ -37,10 +37,10 @@ func (s *Snapshot) readThrough(ctx context.Context, turn uint64, read func(*sour
 
 var errNotMoved = errors.New("no other folder lies there")
 
-// readAnew reads through the folder that the snapshot's path leads to now. What is read later is read through that too,
+// reopenAndRead reads through the folder that the snapshot's path leads to now. What is read later is read through that too,
 // unless the read failed: before a file system is mounted an empty folder lies there, which says nothing about the
 // files. With old given nothing is read where the path leads to what that has open.
-func (s *Snapshot) readAnew(ctx context.Context, turn uint64, old *source, read func(*source) error) error {
+func (s *Snapshot) reopenAndRead(ctx context.Context, generation uint64, old *source, read func(*source) error) error {
 	opened, err := s.reopen()
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Snapshot) readAnew(ctx context.Context, turn uint64, old *source, read 
 		}
 		return err
 	}
-	s.exchange(fresh, turn)
+	s.exchange(fresh, generation)
 	return nil
 }
 
@@ -67,16 +67,16 @@ func isOneFolder(ctx context.Context, a, b *source) bool {
 	return err == nil && otherErr == nil && one.Device == other.Device && one.Inode == other.Inode
 }
 
-// exchange has what is read from now on read through a store that was opened in a turn. Reads through the one before
-// may go on for ever.
-func (s *Snapshot) exchange(to *source, turn uint64) {
+// exchange has what is read from now on read through a store that was opened in a generation. Reads through the
+// one before may go on for ever.
+func (s *Snapshot) exchange(to *source, generation uint64) {
 	s.mu.Lock()
 	from := s.source
 	if from == nil { // closed meanwhile
 		from = to
 	} else {
 		s.source = to
-		s.turn.Store(max(s.turn.Load(), turn))
+		s.generation.Store(max(s.generation.Load(), generation))
 	}
 	s.mu.Unlock()
 	_ = from.release() // read only
