@@ -109,7 +109,7 @@ CHECK_REACHED = @all=$$(CGO_ENABLED=1 $(TOOLS)/deadcode $$($(GO) list -f '{{if e
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
 # Packages below pipeline that are the same code without assembly, or load every variant themselves.
-PORTABLE      = dataset|imageindex|order|revision|spelling|storage
+PORTABLE      = bulkhead|dataset|imageindex|order|revision|spelling
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/tables"
 )
@@ -42,7 +42,7 @@ type Pipelines struct {
 	options Options
 
 	rootsMade sync.Once
-	roots     *storage.Roots // see Storage
+	roots     *bulkhead.Roots // see Storage
 
 	mu      sync.Mutex
 	servers map[int]*pipelineServer
@@ -58,8 +58,8 @@ type pipelineServer struct {
 func New(o Options) *Pipelines { return &Pipelines{options: o, servers: map[int]*pipelineServer{}} }
 
 // Storage are the roots of all folders that Loaders read.
-func (p *Pipelines) Storage() *storage.Roots {
-	p.rootsMade.Do(func() { p.roots = storage.New(storage.Options{Places: 3 * runtime.GOMAXPROCS(0)}) })
+func (p *Pipelines) Storage() *bulkhead.Roots {
+	p.rootsMade.Do(func() { p.roots = bulkhead.New(bulkhead.Options{Places: 3 * runtime.GOMAXPROCS(0)}) })
 	return p.roots
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // readAhead reads files of queued wants before workers need them, from storage that answers many reads at once with profit: see
@@ -18,9 +18,9 @@ type readAhead struct {
 	running sync.WaitGroup
 
 	mu    sync.Mutex
-	used  int64                    // bytes that are read, or were and are not used
-	lines map[*storage.Root]*aLine // with wants or readers
-	spare sync.Pool                // *[]byte
+	used  int64                     // bytes that are read, or were and are not used
+	lines map[*bulkhead.Root]*aLine // with wants or readers
+	spare sync.Pool                 // *[]byte
 }
 
 // aLine is what is to be read from one root.
@@ -90,7 +90,7 @@ func (a *readAhead) begin(q *wantAhead) {
 }
 
 // staff starts readers while there is something for them. mu is held.
-func (a *readAhead) staff(root *storage.Root, l *aLine) {
+func (a *readAhead) staff(root *bulkhead.Root, l *aLine) {
 	if a.p.context.Err() != nil {
 		return
 	}
@@ -103,7 +103,7 @@ func (a *readAhead) staff(root *storage.Root, l *aLine) {
 }
 
 // read is a reader.
-func (a *readAhead) read(root *storage.Root, l *aLine) {
+func (a *readAhead) read(root *bulkhead.Root, l *aLine) {
 	for {
 		q, f := a.pick(root, l)
 		if f == nil {
@@ -119,7 +119,7 @@ func (a *readAhead) read(root *storage.Root, l *aLine) {
 }
 
 // pick is the next read of a root: of the want that is due first. None: the reader has ended.
-func (a *readAhead) pick(root *storage.Root, l *aLine) (*wantAhead, *fileAhead) {
+func (a *readAhead) pick(root *bulkhead.Root, l *aLine) (*wantAhead, *fileAhead) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.used < a.budget && !root.Sick() {

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // bucket has the pictures of a folder, and a job on them.
@@ -156,7 +156,7 @@ func TestChangedInBucketIsNoVerdict(t *testing.T) {
 // A read that a server does not answer is given up by its root, which is sick then, as a folder's is.
 func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
 	for _, ahead := range []int64{0, 1 << 20} {
-		roots := storage.New(storage.Options{Deadline: time.Second, ProbeEvery: time.Hour})
+		roots := bulkhead.New(bulkhead.Options{Deadline: time.Second, ProbeEvery: time.Hour})
 		defer roots.Close()
 		s, first, _ := bucket(t, Options{Workers: 1, Storage: roots, ReadAhead: ahead})
 		data, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
@@ -171,7 +171,7 @@ func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
 		answer := make(chan struct{})
 		t.Cleanup(sync.OnceFunc(func() { close(answer) }))
 		s.Fail(func(http.ResponseWriter, *http.Request) bool { <-answer; return false })
-		var hung *storage.HungError
+		var hung *bulkhead.HungError
 		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(data.Path()).Sick() {
 			t.Errorf("%d bytes are read ahead: %v", ahead, r.Err)
 		}

@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // OpenFolder is dataset.Open that comes back where the storage of the folder does not answer, with an error that wraps
-// a *storage.HungError, and within a second of the end of ctx. The scan is then left to itself, and what it brings is
+// a *bulkhead.HungError, and within a second of the end of ctx. The scan is then left to itself, and what it brings is
 // closed.
-func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
+func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dataset.Options) (*dataset.Snapshot, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a scan that is left to itself keeps nobody from the next one
 	o.Questions = &dataset.Questions{}
@@ -30,8 +30,8 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 		return dataset.Open(ctx, folder, o)
 	}
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
-	s, err := storage.DoOnce(ctx, root, "list", scan, shut, o.Questions.Again)
-	if hung, ok := err.(*storage.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
+	s, err := bulkhead.DoOnce(ctx, root, "list", scan, shut, o.Questions.Again)
+	if hung, ok := err.(*bulkhead.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
 		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
 	}
 	return s, err
@@ -39,10 +39,10 @@ func OpenFolder(ctx context.Context, roots *storage.Roots, folder string, o data
 
 // callFolder makes calls on a folder of lists. While one is waited for, the storage of the data set is told to be
 // alive: it is not to blame.
-func callFolder(root *storage.Root, alive func()) dataset.CallFolder {
+func callFolder(root *bulkhead.Root, alive func()) dataset.CallFolder {
 	return func(ctx context.Context, op string, call func() (any, error), drop func(any)) (any, error) {
 		defer callRepeatedly(alive)()
-		return storage.Do(ctx, root, op, func(func()) (any, error) { return call() }, drop)
+		return bulkhead.Do(ctx, root, op, func(func()) (any, error) { return call() }, drop)
 	}
 }
 

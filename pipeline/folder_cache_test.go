@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // A folder for lists that does not answer is sick by itself, although it lies in a root: data sets are listed without it, and none of their storage
 // is blamed.
 func TestFolderOfListsThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		defer roots.Close()
 		dir, private := folder(t), t.TempDir()
 		if err := os.Chmod(private, 0o700); err != nil {
@@ -27,10 +27,10 @@ func TestFolderOfListsThatHangs(t *testing.T) {
 		cache := roots.Apart(filepath.Join(dir, "lists"))
 		never := make(chan struct{})
 		t.Cleanup(func() { close(never) })
-		_, err := storage.Do(t.Context(), data, "list", func(alive func()) (any, error) { // as OpenFolder does
+		_, err := bulkhead.Do(t.Context(), data, "list", func(alive func()) (any, error) { // as OpenFolder does
 			return callFolder(cache, alive)(t.Context(), "look for the list", func() (any, error) { <-never; return 0, nil }, nil)
 		}, nil)
-		var hung *storage.HungError
+		var hung *bulkhead.HungError
 		if !errors.As(err, &hung) || hung.Root != cache.Name() || data.Sick() || !cache.Sick() {
 			t.Fatalf("%v; the data's root is sick: %v", err, data.Sick())
 		}

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Part of a folder may hang while the root answers. A scan that was given up there keeps neither its lock nor its turn: the next one finds out for
 // itself.
 func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond})
 		defer roots.Close()
 		folder, lists := t.TempDir(), t.TempDir()
 		if err := os.MkdirAll(filepath.Join(folder, "class"), 0o700); err != nil {
@@ -28,7 +28,7 @@ func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
 		}
 		answer := make(chan struct{})
 		hung := dataset.Options{CacheDir: lists, Progress: func(int) { <-answer }}
-		if _, err := pipeline.OpenFolder(t.Context(), roots, folder, hung); !errors.As(err, new(*storage.HungError)) {
+		if _, err := pipeline.OpenFolder(t.Context(), roots, folder, hung); !errors.As(err, new(*bulkhead.HungError)) {
 			t.Fatalf("a scan that stands still ended with %v", err)
 		}
 		defer func() {
@@ -44,7 +44,7 @@ func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
 			}
 			locks = len(left)
 		}
-		patient := storage.New(storage.Options{})
+		patient := bulkhead.New(bulkhead.Options{})
 		defer patient.Close()
 		s, err := pipeline.OpenFolder(t.Context(), patient, folder, dataset.Options{CacheDir: lists})
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // hanging is storage of which some folders hang.
@@ -72,9 +72,9 @@ func resolved(t *testing.T) string {
 }
 
 // hungPipeline has a job on a folder that hangs and one on another.
-func hungPipeline(t *testing.T, o storage.Options) (hung, well *Job, roots *storage.Roots, h *hanging, release func()) {
+func hungPipeline(t *testing.T, o bulkhead.Options) (hung, well *Job, roots *bulkhead.Roots, h *hanging, release func()) {
 	t.Helper()
-	roots, h = storage.New(o), &hanging{}
+	roots, h = bulkhead.New(o), &hanging{}
 	t.Cleanup(roots.Close)
 	p, err := Open(Options{Workers: 2, Storage: roots, read: h.read})
 	if err != nil {
@@ -105,7 +105,7 @@ func begin(t *testing.T, j *Job, n batch.Name) chan Result {
 // While the reads of one folder hang, a job on another goes on, although the first one has more wants than there are workers, all due before.
 func TestHungRootLeavesOthersAlone(t *testing.T) {
 	const places = 3
-	hung, well, roots, h, release := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places})
+	hung, well, roots, h, release := hungPipeline(t, bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places})
 	var stuck []chan Result
 	for range 8 {
 		stuck = append(stuck, begin(t, hung, batch.Name{Count: 16}))
@@ -130,23 +130,23 @@ func TestHungRootLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-func stateOf(roots *storage.Roots, j *Job) storage.State {
+func stateOf(roots *bulkhead.Roots, j *Job) bulkhead.State {
 	for _, s := range roots.States() {
 		if s.Folder == j.snapshot.Path() {
 			return s
 		}
 	}
-	return storage.State{}
+	return bulkhead.State{}
 }
 
 // A read that passes the deadline fails its want as this machine's trouble; the root is sick, where wants fail at once, until it answers.
 func TestReadDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hung, well, roots, h, release := hungPipeline(t, storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond})
-		changes := make(chan storage.State, 2)
-		roots.OnChange(func(s storage.State) { changes <- s })
+		hung, well, roots, h, release := hungPipeline(t, bulkhead.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond})
+		changes := make(chan bulkhead.State, 2)
+		roots.OnChange(func(s bulkhead.State) { changes <- s })
 		var read *ReadError
-		var e *storage.HungError
+		var e *bulkhead.HungError
 		if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, &read) || read.Key == "" || !errors.As(r.Err, &e) || e.Op != "read" || e.Root != hung.snapshot.Path() {
 			t.Fatalf("%v", r.Err)
 		}
@@ -180,10 +180,10 @@ func TestReadDeadline(t *testing.T) {
 // A file system that is unmounted and mounted anew answers, while what was open of the one before hangs for ever.
 func TestStorageIsMountedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hung, _, roots, h, _ := hungPipeline(t, storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond, Places: 2})
-		changes := make(chan storage.State, 2)
-		roots.OnChange(func(s storage.State) { changes <- s })
-		if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, new(*storage.HungError)) {
+		hung, _, roots, h, _ := hungPipeline(t, bulkhead.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond, Places: 2})
+		changes := make(chan bulkhead.State, 2)
+		roots.OnChange(func(s bulkhead.State) { changes <- s })
+		if r := <-begin(t, hung, batch.Name{Count: 16}); !errors.As(r.Err, new(*bulkhead.HungError)) {
 			t.Fatalf("%v", r.Err)
 		}
 		if s := <-changes; !s.Sick {
@@ -214,7 +214,7 @@ func TestStorageIsMountedAnew(t *testing.T) {
 
 // A want that is given up while its storage hangs ends, although no deadline is near.
 func TestCancelWhileStorageHangs(t *testing.T) {
-	hung, _, roots, h, _ := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: 2})
+	hung, _, roots, h, _ := hungPipeline(t, bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: 2})
 	done := make(chan Result, 1)
 	_, size := hung.Layout(16)
 	w := &Want{Name: batch.Name{Count: 16}, Request: batch.Request{Dst: make([]byte, size)}, Done: func(r Result) { done <- r }}
@@ -234,7 +234,7 @@ func TestCancelWhileStorageHangs(t *testing.T) {
 // Trainers give wants up long before a read is: a root whose places all hang is sick all the same when the deadline is over.
 func TestReadsThatNobodyWantsMakeTheirRootSick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hung, _, roots, h, release := hungPipeline(t, storage.Options{Places: 2})
+		hung, _, roots, h, release := hungPipeline(t, bulkhead.Options{Places: 2})
 		for position := range uint64(3) {
 			done := make(chan Result, 1)
 			_, size := hung.Layout(16)
@@ -268,7 +268,7 @@ func TestReadsThatNobodyWantsMakeTheirRootSick(t *testing.T) {
 
 // A pipeline whose storage hangs can be closed: wants end, and Close returns.
 func TestCloseWhileStorageHangs(t *testing.T) {
-	hung, _, _, _, _ := hungPipeline(t, storage.Options{Deadline: time.Hour, Patience: time.Millisecond})
+	hung, _, _, _, _ := hungPipeline(t, bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond})
 	var all []chan Result
 	for range 20 {
 		all = append(all, begin(t, hung, batch.Name{Count: 16}))
@@ -285,7 +285,7 @@ func TestCloseWhileStorageHangs(t *testing.T) {
 func TestReplacedInAll(t *testing.T) {
 	h := &hanging{}
 	const places, replaced = 4, 6
-	roots := storage.New(storage.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places, Replaced: replaced})
+	roots := bulkhead.New(bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places, Replaced: replaced})
 	defer roots.Close()
 	p, err := Open(Options{Workers: 1, Readers: 1, Storage: roots, read: h.read})
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // IndexOptions says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is
@@ -54,7 +54,7 @@ func (x IndexOptions) withDefaults() IndexOptions {
 type indexStores struct {
 	index     *IndexOptions // nil: none are kept; never changed
 	revisions revision.Set
-	root      *storage.Root
+	root      *bulkhead.Root
 
 	most int64 // bytes that stores hold together
 
@@ -82,7 +82,7 @@ var ErrManyIndexes = fmt.Errorf("the indexes of %d million pictures are open, an
 	maxStoreBytes/imageindex.HeldBytes(1_000_000))
 
 // keepIn has indexes kept.
-func (x *indexStores) keepIn(index IndexOptions, revisions revision.Set, roots *storage.Roots) {
+func (x *indexStores) keepIn(index IndexOptions, revisions revision.Set, roots *bulkhead.Roots) {
 	x.index, x.revisions, x.most = &index, revisions, maxStoreBytes
 	x.root = roots.Of(index.folderName())
 }
@@ -214,7 +214,7 @@ func (x *indexStores) openStore(s *namedStore) {
 		return x.index.openRecords(s.fingerprint, s.samples, x.revisions)
 	}
 	var err error
-	if s.records, err = storage.Do(context.Background(), x.root, "open the index", open, (*records).Close); err == nil {
+	if s.records, err = bulkhead.Do(context.Background(), x.root, "open the index", open, (*records).Close); err == nil {
 		return
 	}
 	s.records = nil
@@ -237,10 +237,10 @@ func (x *indexStores) shutStore(s *namedStore) {
 	}
 }
 
-// closeStore closes a store whose files lie in a folder. The error is a *storage.HungError or that of ctx.
-func closeStore(ctx context.Context, root *storage.Root, s *records, folder string) error {
+// closeStore closes a store whose files lie in a folder. The error is a *bulkhead.HungError or that of ctx.
+func closeStore(ctx context.Context, root *bulkhead.Root, s *records, folder string) error {
 	shut := func(func()) (struct{}, error) { s.Close(); return struct{}{}, nil }
-	_, err := storage.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
+	_, err := bulkhead.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
 		return func() error { return imageindex.Probe(folder) }
 	})
 	return err

@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Indexed says what IndexSnapshot found.
@@ -36,7 +36,7 @@ type Indexed struct {
 // picture; never by two goroutines at once. What was made until ctx ends, or until an index can be kept no more, stays.
 // The error is the context's, or says why it could not be kept. Storage that does not answer, of pictures or of the
 // index, fails pictures, and keeps nobody for long when ctx has ended.
-func IndexSnapshot(ctx context.Context, roots *storage.Roots, s *dataset.Snapshot, index IndexOptions, workers int, progress func(Indexed)) (Indexed, error) {
+func IndexSnapshot(ctx context.Context, roots *bulkhead.Roots, s *dataset.Snapshot, index IndexOptions, workers int, progress func(Indexed)) (Indexed, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -77,7 +77,7 @@ func (m *indexMaker) openStore(ctx context.Context) (*records, error) {
 	open := func(func()) (*records, error) {
 		return m.index.openRecords(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
 	}
-	return storage.Do(ctx, m.kept, "open the index", open, (*records).Close)
+	return bulkhead.Do(ctx, m.kept, "open the index", open, (*records).Close)
 }
 
 // keepWithin is how long what was made may take to be written when ctx has ended.
@@ -93,12 +93,12 @@ func (m *indexMaker) closeStore(ctx context.Context) error {
 	return closeStore(ctx, m.kept, m.store, m.index.folderName())
 }
 
-// readPicture reads a picture over buf, which is the worker's no more where the error is a *storage.HungError or the
+// readPicture reads a picture over buf, which is the worker's no more where the error is a *bulkhead.HungError or the
 // context's.
 func (m *indexMaker) readPicture(ctx context.Context, i int, buf []byte) ([]byte, error) {
 	generation := m.root.Generation()
 	read := func(func()) ([]byte, error) { return m.snapshot.ReadIn(ctx, generation, i, buf) }
-	return storage.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
+	return bulkhead.DoOnce(ctx, m.root, "read", read, nil, func() func() error {
 		return func() error {
 			_, err := m.snapshot.ReadIn(context.WithoutCancel(ctx), generation+1, i, nil)
 			return err
@@ -111,8 +111,8 @@ type indexMaker struct {
 	index    IndexOptions
 	snapshot *dataset.Snapshot
 	store    *records
-	root     *storage.Root // of the pictures
-	kept     *storage.Root // of the index
+	root     *bulkhead.Root // of the pictures
+	kept     *bulkhead.Root // of the index
 	next     atomic.Int64
 	progress func(Indexed)
 

@@ -15,11 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // skipPlan leaves out what does not decode.
@@ -125,7 +125,7 @@ func TestIndexChangesNothing(t *testing.T) {
 // Where there are more pictures than stores may hold, the data set that no job was prepared for since longest loses its own.
 func TestStoresOfManyDataSets(t *testing.T) {
 	var x indexStores
-	x.keepIn(IndexOptions{Dir: t.TempDir()}, revision.Build(), storage.New(storage.Options{}))
+	x.keepIn(IndexOptions{Dir: t.TempDir()}, revision.Build(), bulkhead.New(bulkhead.Options{}))
 	defer x.closeStores()
 	const most = 30
 	x.most = most * imageindex.HeldBytes(1)
@@ -159,12 +159,12 @@ func TestStoresOfManyDataSets(t *testing.T) {
 }
 
 // sicken makes a root sick until the test ends.
-func sicken(t *testing.T, r *storage.Root) {
+func sicken(t *testing.T, r *bulkhead.Root) {
 	t.Helper()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	_, err := storage.Do(context.Background(), r, "ask", func(func()) (int, error) { <-never; return 0, nil }, nil)
-	if !errors.As(err, new(*storage.HungError)) {
+	_, err := bulkhead.Do(context.Background(), r, "ask", func(func()) (int, error) { <-never; return 0, nil }, nil)
+	if !errors.As(err, new(*bulkhead.HungError)) {
 		t.Fatal(err)
 	}
 }
@@ -173,7 +173,7 @@ func sicken(t *testing.T, r *storage.Root) {
 // asks storage which answers under a short deadline: there no call that the kernel works on passes a deadline, however slow the machine is.
 func TestStoresOfASickFolderAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		defer roots.Close()
 		var held atomic.Int64
 		var x indexStores
@@ -207,7 +207,7 @@ func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		roots := storage.New(storage.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		defer roots.Close()
 		ctx, cancel := context.WithCancel(context.Background())
 		n, err := IndexSnapshot(ctx, roots, s, IndexOptions{Dir: cache}, 1, func(n Indexed) {
@@ -219,7 +219,7 @@ func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || n.Made != 0 || n.Lost != 5 || n.IndexBytes != 0 {
 			t.Errorf("%+v, %v", n, err)
 		}
-		well := storage.New(storage.Options{})
+		well := bulkhead.New(bulkhead.Options{})
 		defer well.Close()
 		again, err := IndexSnapshot(context.Background(), well, s, IndexOptions{Dir: cache}, 1, nil)
 		if err != nil || again.Kept != 0 || again.Made != 18 {
@@ -295,7 +295,7 @@ func TestIndexSnapshot(t *testing.T) {
 	told := 0
 	run := func(interval int) Indexed {
 		t.Helper()
-		n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
+		n, err := IndexSnapshot(context.Background(), bulkhead.New(bulkhead.Options{}), s, IndexOptions{Dir: cache, Interval: interval}, 2, func(Indexed) { told++ })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +329,7 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	}
 	defer s.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := IndexSnapshot(ctx, storage.New(storage.Options{}), s, IndexOptions{Dir: cache}, 1, func(n Indexed) {
+	n, err := IndexSnapshot(ctx, bulkhead.New(bulkhead.Options{}), s, IndexOptions{Dir: cache}, 1, func(n Indexed) {
 		if n.Made == 5 {
 			cancel()
 		}
@@ -337,14 +337,14 @@ func TestIndexSnapshotEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || n.Made != 5 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
+	if n, err := IndexSnapshot(context.Background(), bulkhead.New(bulkhead.Options{}), s, IndexOptions{Dir: cache}, 2, nil); err != nil || n.Kept != 5 || n.Made != 13 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if _, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, imageindex.ErrFull) {
+	if _, err := IndexSnapshot(context.Background(), bulkhead.New(bulkhead.Options{}), s, IndexOptions{Dir: t.TempDir(), MaxBytes: 1}, 2, nil); !errors.Is(err, imageindex.ErrFull) {
 		t.Errorf("%v", err)
 	}
 	write(t, filepath.Join(dir, "class_0", "img_0.jpg"), []byte("changed"))
-	if n, err := IndexSnapshot(context.Background(), storage.New(storage.Options{}), s, IndexOptions{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
+	if n, err := IndexSnapshot(context.Background(), bulkhead.New(bulkhead.Options{}), s, IndexOptions{Dir: cache}, 2, nil); err != nil || n.Failed != 1 || n.Failure == nil {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
@@ -353,10 +353,10 @@ func TestIndexSnapshotEnds(t *testing.T) {
 func TestIndexIsOpenedAnewWhenItsStorageComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, cache := indexFolder(t), t.TempDir()
-		roots := storage.New(storage.Options{})
+		roots := bulkhead.New(bulkhead.Options{})
 		defer roots.Close()
 		back := make(chan struct{})
-		roots.OnChange(func(s storage.State) {
+		roots.OnChange(func(s bulkhead.State) {
 			if !s.Sick {
 				close(back)
 			}
@@ -375,8 +375,8 @@ func TestIndexIsOpenedAnewWhenItsStorageComesBack(t *testing.T) {
 		p.indexes.shutStore(p.indexes.stores[0]) // writes what was gathered
 		never := make(chan struct{})
 		defer close(never)
-		_, err = storage.DoOnce(t.Context(), p.indexes.root, "hang", func(func()) (int, error) { <-never; return 0, nil }, nil, nil)
-		if !errors.As(err, new(*storage.HungError)) {
+		_, err = bulkhead.DoOnce(t.Context(), p.indexes.root, "hang", func(func()) (int, error) { <-never; return 0, nil }, nil, nil)
+		if !errors.As(err, new(*bulkhead.HungError)) {
 			t.Fatal(err)
 		}
 		<-back

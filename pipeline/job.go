@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/order"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
@@ -20,9 +20,9 @@ type Job struct {
 	plan       *Plan
 	hash       string
 	snapshot   *dataset.Snapshot
-	root       *storage.Root   // of its files
-	ahead      int             // files that are read at once before workers need them
-	roots      []*storage.Root // that a sample is read from; none where no file is
+	root       *bulkhead.Root   // of its files
+	ahead      int              // files that are read at once before workers need them
+	roots      []*bulkhead.Root // that a sample is read from; none where no file is
 	fields     []batch.Field
 	pictures   []picture // none where the plan asks for no images
 	values     []valueField
@@ -60,7 +60,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		j.pictures = pinned.listPictures()
 	}
 	if j.readsFiles() {
-		j.roots = []*storage.Root{j.root}
+		j.roots = []*bulkhead.Root{j.root}
 		j.ahead = s.Ahead()
 	}
 	if len(j.pictures) > 0 {

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
@@ -48,7 +48,7 @@ func (p *Plan) checkMasks() error {
 // masks are the masks of a snapshot's pictures.
 type masks struct {
 	snapshot *dataset.Snapshot
-	root     *storage.Root
+	root     *bulkhead.Root
 	of       []int32 // by the picture's index
 	files    sync.Pool
 }

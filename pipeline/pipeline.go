@@ -13,10 +13,10 @@ import (
 
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // Options of a Pipeline. The zero value uses all cores.
@@ -35,11 +35,11 @@ type Options struct {
 	// Index, if set, keeps indexes of pictures, so that what lies outside their crops is skipped.
 	Index *IndexOptions
 	// ReadTimeout is how long reading a file may take, or opening a folder since it last went on, until it fails and
-	// the storage that it lies on is held to be sick: see package storage. 0: storage.DefaultDeadline.
+	// the storage that it lies on is held to be sick: see package bulkhead. 0: bulkhead.DefaultDeadline.
 	ReadTimeout time.Duration
 	// Storage are the roots that files lie in; nil: some of the pipeline's own. Where several share them, the first
 	// pipeline to be closed hurries the calls of all.
-	Storage *storage.Roots
+	Storage *bulkhead.Roots
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
 
@@ -88,7 +88,7 @@ type Pipeline struct {
 	ahead    readAhead
 	decoders chan *decoder // of idle decoders; having one is the right to use a core
 	workers  workerCount
-	roots    *storage.Roots
+	roots    *bulkhead.Roots
 	cost     atomic.Uint64 // bits of a control.SampleCost
 	spending spending
 	context  context.Context // of reads; ended when no worker is left that waits for one
@@ -103,10 +103,10 @@ func Open(o Options) (*Pipeline, error) {
 	p := &Pipeline{options: o, decoders: make(chan *decoder, o.Workers)}
 	p.context, p.stop = context.WithCancel(context.Background())
 	p.workers.change.L = &p.workers.mu
-	p.ahead.p, p.ahead.budget, p.ahead.lines = p, o.ReadAhead, map[*storage.Root]*aLine{}
+	p.ahead.p, p.ahead.budget, p.ahead.lines = p, o.ReadAhead, map[*bulkhead.Root]*aLine{}
 	p.roots = o.Storage
 	if p.roots == nil {
-		p.roots = storage.New(storage.Options{Places: o.Workers + o.Readers, Deadline: o.ReadTimeout})
+		p.roots = bulkhead.New(bulkhead.Options{Places: o.Workers + o.Readers, Deadline: o.ReadTimeout})
 	}
 	p.roots.OnFree(p.queue.wakeWorkers)
 	if o.Index != nil {
@@ -146,7 +146,7 @@ func (p *Pipeline) Close() {
 }
 
 // Storage are the roots that files are read from.
-func (p *Pipeline) Storage() *storage.Roots { return p.roots }
+func (p *Pipeline) Storage() *bulkhead.Roots { return p.roots }
 
 // Numerics is what the start-up self-test of all pixel code found on this machine: same numerics and revisions, same
 // bytes. It is Exact where the machine computes what this build was committed with, and else a digest of what it

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/control/share"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // queue hands out samples of wants, one at a time, by urgency and shares over all accounts: see control/share. So a
@@ -76,7 +76,7 @@ func (q *queue) hastenWant(w *Want, a *share.Account, step uint64, due time.Time
 
 // takeSamples waits for work. It returns samples first to first+n-1 of w: one to make, or all that are left of a
 // cancelled want to leave out. places are the roots that one to make was given a place of. After close w is nil.
-func (q *queue) takeSamples() (w *Want, first, n int, places []*storage.Root) {
+func (q *queue) takeSamples() (w *Want, first, n int, places []*bulkhead.Root) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.closed {

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // errGone says that a worker's call was given up, and its sample with it: the want is no longer the worker's.
 var errGone = errors.New("the call was given up")
 
-// callStorage makes a call that storage may not give back. The error is that of f, a *storage.HungError, or errGone.
-func (k *worker) callStorage(r *storage.Root, op string, key []byte, f func() error) error {
+// callStorage makes a call that storage may not give back. The error is that of f, a *bulkhead.HungError, or errGone.
+func (k *worker) callStorage(r *bulkhead.Root, op string, key []byte, f func() error) error {
 	if err := k.call.Begin(r, op, key); err != nil {
 		return err
 	}
@@ -40,14 +40,14 @@ func (k *worker) leavePlaces() {
 	k.places = nil
 }
 
-// Stuck implements storage.Owner: another worker takes this one's place.
+// Stuck implements bulkhead.Owner: another worker takes this one's place.
 func (k *worker) Stuck() { k.p.addWorker() }
 
-// Unwanted implements storage.Owner.
+// Unwanted implements bulkhead.Owner.
 func (k *worker) Unwanted() bool { return k.want.cancelled.Load() }
 
-// GaveUp implements storage.Owner: the sample fails as this machine's trouble.
-func (k *worker) GaveUp(e *storage.HungError) {
+// GaveUp implements bulkhead.Owner: the sample fails as this machine's trouble.
+func (k *worker) GaveUp(e *bulkhead.HungError) {
 	w := k.want
 	if e == nil {
 		w.assembly.setFailure(k.at, ErrCancelled)
@@ -69,7 +69,7 @@ func (k *worker) comeBack() {
 }
 
 // rootOf is the root of a snapshot's files.
-func (p *Pipeline) rootOf(s *dataset.Snapshot) *storage.Root { return p.roots.Of(s.Path()) }
+func (p *Pipeline) rootOf(s *dataset.Snapshot) *bulkhead.Root { return p.roots.Of(s.Path()) }
 
 // readAll reads a sample's file, its mask and its index, and gives the places back. The file is in k.file; release
 // gives the mask's memory back. An error is a *ReadError, a verdict or errGone.
@@ -130,7 +130,7 @@ func (k *worker) enterPlaces(j *Job) {
 }
 
 // readFile reads the file of a sample of a snapshot over buf.
-func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
+func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
 	k.snapshot, k.store, k.index, k.root = s, nil, i, root
 	data := buf
 	err := k.callStorage(root, "read", key, func() (err error) {
@@ -144,7 +144,7 @@ func (k *worker) readFile(root *storage.Root, s *dataset.Snapshot, i int, key, b
 	return data, err
 }
 
-// Again implements storage.Owner: it reads the same file once more, or looks for its index. It uses nothing that is open.
+// Again implements bulkhead.Owner: it reads the same file once more, or looks for its index. It uses nothing that is open.
 func (k *worker) Again() func() error {
 	if k.store != nil {
 		x, data, i, file := &k.p.indexes, k.want.job.snapshot, k.index, k.file

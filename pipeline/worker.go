@@ -5,21 +5,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // worker takes samples until the queue is closed. Reading files needs no core, so there are more workers than decoders;
 // a worker that has read its file waits for a decoder. One whose call storage does not give back is replaced by
-// another: see storage.Owner, which it is.
+// another: see bulkhead.Owner, which it is.
 type worker struct {
 	p    *Pipeline
 	file []byte // that was read last
-	call storage.Call
+	call bulkhead.Call
 
 	// What is read, or was last: the file of a sample of a snapshot, or what a store has of one.
 	snapshot *dataset.Snapshot
-	root     *storage.Root
+	root     *bulkhead.Root
 	store    *records // nil: none is kept
 	index    int
 
@@ -29,7 +29,7 @@ type worker struct {
 	// The sample at hand. places are the roots that it holds a place of; who reads on gives them back.
 	want    *Want
 	at      int
-	places  []*storage.Root
+	places  []*bulkhead.Root
 	surplus bool // another worker was started in its place
 	gone    bool // its sample was failed by GaveUp
 }

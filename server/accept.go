@@ -10,7 +10,7 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/batchmem"
@@ -123,7 +123,7 @@ func (t *stream) finishWant(w *want, m Made) {
 // nobody else looks here.
 func (s *Server) logUnread(err error) {
 	var e *pipeline.ReadError
-	if errors.As(err, &e) && !errors.As(err, new(*storage.HungError)) { // of which the root tells
+	if errors.As(err, &e) && !errors.As(err, new(*bulkhead.HungError)) { // of which the root tells
 		s.misread.Warn("a sample could not be read", "key", filename.Text(e.Key), "index", e.Index, "err", e.Cause)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
@@ -37,7 +37,7 @@ type Engine interface {
 
 // A Storer is an Engine that knows which roots its files lie in, and whether their storage answers.
 type Storer interface {
-	Storage() *storage.Roots
+	Storage() *bulkhead.Roots
 }
 
 // Maker makes the batches of a plan; see pipeline.Job.
@@ -97,7 +97,7 @@ func (e engine) Same(earlier, later snapshots.Data) bool {
 		return false // what the earlier one has open may hang for ever
 	}
 	ask := func(func()) (bool, error) { return a.Same(b), nil }
-	same, err := storage.DoOnce(context.Background(), root, "look at the folder", ask, nil, func() func() error {
+	same, err := bulkhead.DoOnce(context.Background(), root, "look at the folder", ask, nil, func() func() error {
 		return func() error { return dataset.Look(context.Background(), b.Path()) }
 	})
 	return same && err == nil

@@ -7,8 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/audit"
@@ -134,15 +134,15 @@ func tablesOf(o *Options) snapshots.Tables {
 }
 
 // rootsOf are the roots that an engine reads from, and the node's.
-func rootsOf(o *Options) *storage.Roots {
-	roots := storage.New(storage.Options{})
+func rootsOf(o *Options) *bulkhead.Roots {
+	roots := bulkhead.New(bulkhead.Options{})
 	if e, ok := o.Engine.(Storer); ok {
 		roots = e.Storage()
 	}
 	for name, folder := range o.Roots {
 		roots.Add(name, folder)
 	}
-	roots.OnChange(func(r storage.State) {
+	roots.OnChange(func(r bulkhead.State) {
 		if r.Sick {
 			o.Log.Warn("the storage of a root does not answer: its wants are made elsewhere until it does, other roots go on", "root", r.Name, "folder", r.Folder, "err", r.Cause)
 		} else {

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/tap"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/audit"
@@ -58,7 +58,7 @@ type Server struct {
 	demand  *demand.Meter
 	load    *metrics.Load
 	misread *admission.SampledLog // what it could not read
-	roots   *storage.Roots
+	roots   *bulkhead.Roots
 	source  *watch.Source
 
 	watchers atomic.Int64
@@ -223,7 +223,7 @@ func (s *Server) Close() {
 }
 
 // Storage tells how the roots' storage is, by their names; folders that have no name are named by their path.
-func (s *Server) Storage() []storage.State { return s.roots.States() }
+func (s *Server) Storage() []bulkhead.State { return s.roots.States() }
 
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) { s.metrics.Describe(ch) }

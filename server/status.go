@@ -15,8 +15,8 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/snapshots"
@@ -61,7 +61,7 @@ func judge(err error) verdict {
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_REVISION, metadata: revision.errorMetadata()}
 	case errors.As(err, new(*dataset.ChangedError)):
 		return verdict{code: codes.FailedPrecondition, reason: pb.Reason_REASON_DATA_CHANGED}
-	case errors.As(err, new(*storage.HungError)):
+	case errors.As(err, new(*bulkhead.HungError)):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ, retry: retryHung}
 	case errors.As(err, new(*pipeline.ReadError)):
 		return verdict{code: codes.Unavailable, reason: pb.Reason_REASON_READ}

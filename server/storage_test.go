@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 )
@@ -28,7 +28,7 @@ import (
 // back by itself.
 func TestSickRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		p, err := pipeline.Open(pipeline.Options{Workers: 1, Storage: roots})
 		if err != nil {
 			t.Fatal(err)
@@ -49,8 +49,8 @@ func TestSickRoot(t *testing.T) {
 		defer s.Close()
 		again := make(chan struct{})
 		stuck := func(func()) (struct{}, error) { <-again; return struct{}{}, nil }
-		_, err = storage.Do(context.Background(), roots.Of(hung), "list", stuck, nil)
-		if e := (*storage.HungError)(nil); !errors.As(err, &e) || e.Root != "x" || e.Op != "list" {
+		_, err = bulkhead.Do(context.Background(), roots.Of(hung), "list", stuck, nil)
+		if e := (*bulkhead.HungError)(nil); !errors.As(err, &e) || e.Root != "x" || e.Op != "list" {
 			t.Fatal(err)
 		}
 		if <-told {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // exitGuard ends the process where a command that was told to end does not: a call on storage that the kernel does not give back keeps its
@@ -149,7 +149,7 @@ func (e *errHangs) Error() string {
 }
 
 // hangError is an *errHangs of the calls that are in flight; nil: there are none.
-func hangError(roots []storage.State) error {
+func hangError(roots []bulkhead.State) error {
 	var calls []string
 	for _, r := range roots {
 		if r.Calls > 0 {
@@ -167,21 +167,21 @@ func hangError(roots []storage.State) error {
 }
 
 // logHanging logs the calls that did not come back.
-func logHanging(roots []storage.State, log *slog.Logger) {
+func logHanging(roots []bulkhead.State, log *slog.Logger) {
 	if err := hangError(roots); err != nil {
 		log.Error("ends without waiting any longer", "err", err)
 	}
 }
 
 // sayHanging tells a person of the calls that did not come back.
-func sayHanging(roots []storage.State, w io.Writer) {
+func sayHanging(roots []bulkhead.State, w io.Writer) {
 	if err := hangError(roots); err != nil {
 		fmt.Fprintf(w, "feedwater: %v\n", err)
 	}
 }
 
 // withHanging is err, or what hangs where there is none.
-func withHanging(err error, roots []storage.State) error {
+func withHanging(err error, roots []bulkhead.State) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		if hangs := hangError(roots); hangs != nil {
 			return hangs

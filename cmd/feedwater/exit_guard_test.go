@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // A command that does not come back is ended, when what is said last hangs as well.
@@ -63,7 +63,7 @@ func TestEndingInOrder(t *testing.T) {
 
 // What hangs is named, with its root and folder.
 func TestHangingIsNamed(t *testing.T) {
-	roots := storage.New(storage.Options{})
+	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	if err := withHanging(nil, roots.States()); err != nil {
 		t.Error(err)
@@ -73,7 +73,7 @@ func TestHangingIsNamed(t *testing.T) {
 	roots.Add("photos", "/data")
 	go func() {
 		defer close(done)
-		_, _ = storage.Do(ctx, roots.Of("/data/train"), "list", func(func()) (int, error) { close(begun); <-again; return 0, nil }, nil)
+		_, _ = bulkhead.Do(ctx, roots.Of("/data/train"), "list", func(func()) (int, error) { close(begun); <-again; return 0, nil }, nil)
 	}()
 	<-begun
 	var hangs *errHangs

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // folders is a flag of folders by the names that trainers know them by: NAME=FOLDER, or several with commas between them.
@@ -76,7 +76,7 @@ const folderWithin = 5 * time.Second
 
 // checkExist looks whether the folders are there, and may be read. One whose storage does not answer may come back: the others are served meanwhile.
 func (f folders) checkExist() error {
-	roots := storage.New(storage.Options{Deadline: folderWithin})
+	roots := bulkhead.New(bulkhead.Options{Deadline: folderWithin})
 	defer roots.Close()
 	for _, name := range f.sortedNames() {
 		if dataset.IsProgram(f[name]) {
@@ -89,8 +89,8 @@ func (f folders) checkExist() error {
 			continue
 		}
 		look := func(func()) (fs.FileInfo, error) { return os.Stat(f[name]) }
-		info, err := storage.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
-		if errors.As(err, new(*storage.HungError)) {
+		info, err := bulkhead.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
+		if errors.As(err, new(*bulkhead.HungError)) {
 			continue
 		}
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // indexOptions are the flags of `feedwater index`.
@@ -80,7 +80,7 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 		return err
 	}
 	show := newProgress(status)
-	roots := storage.New(storage.Options{})
+	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	exitGuardOf(ctx).beforeForce(func() { sayHanging(roots.States(), status) })
 	lists, err := o.lists.datasetOptions(slog.New(slog.DiscardHandler))

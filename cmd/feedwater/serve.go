@@ -19,8 +19,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/span"
@@ -90,7 +90,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second Ctrl-C ends t
 	o.indexes.addFlags(f, "; off: none")
 	f.DurationVar(&o.drain, "drain-timeout", 30*time.Second, "how long to finish what is in flight when told to stop")
 	f.Var(&o.ahead, "read-ahead", "memory for files of buckets and web servers that are read before workers need them; 0: none are")
-	f.DurationVar(&o.read, "read-timeout", storage.DefaultDeadline, "how long a file may take to be read; then its batch is made by another node, and its root counts as sick until it answers")
+	f.DurationVar(&o.read, "read-timeout", bulkhead.DefaultDeadline, "how long a file may take to be read; then its batch is made by another node, and its root counts as sick until it answers")
 	o.logOptions.addTo(f)
 	addTestNode(f, &o.testNode)
 	addConfig(c)

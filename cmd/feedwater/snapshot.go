@@ -16,8 +16,8 @@ import (
 
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 )
 
 // snapshotOptions are the flags of `feedwater snapshot`.
@@ -119,7 +119,7 @@ func (o *snapshotOptions) verifyList(ctx context.Context, out, status io.Writer)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a folder for a while
 	show := newProgress(status)
-	roots := storage.New(storage.Options{})
+	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	exitGuardOf(ctx).beforeForce(func() { sayHanging(roots.States(), status) })
 	options := o.options(show)

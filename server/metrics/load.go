@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
@@ -83,7 +83,7 @@ func (l *Load) describeNode(before, after reading) *pb.NodeStatus {
 }
 
 // describeTrouble says what roots do not answer, in words; empty: none.
-func describeTrouble(roots *storage.Roots) string {
+func describeTrouble(roots *bulkhead.Roots) string {
 	var all []string
 	for _, r := range roots.States() {
 		if r.Sick {

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/server/demand"
@@ -41,7 +41,7 @@ type Sources struct {
 	Finder  *snapshots.Finder
 	Demand  *demand.Meter
 	Jobs    *watch.Source
-	Storage *storage.Roots
+	Storage *bulkhead.Roots
 	// ReadCache may be nil.
 	ReadCache *readcache.Cache
 	// Roots are the folders of those that have names, by name.

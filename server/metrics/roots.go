@@ -3,17 +3,17 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // rootMetrics tell of the roots that have names.
 type rootMetrics struct {
-	storage                       *storage.Roots
+	storage                       *bulkhead.Roots
 	names                         map[string]string
 	oldest, sick, stuck, timeouts *prometheus.Desc
 }
 
-func newRootMetrics(s *storage.Roots, names map[string]string) *rootMetrics {
+func newRootMetrics(s *bulkhead.Roots, names map[string]string) *rootMetrics {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, []string{"root"}, nil)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -42,7 +42,7 @@ type Tables interface {
 type Options struct {
 	Scanner Scanner
 	// Storage looks after the calls on the roots.
-	Storage *storage.Roots
+	Storage *bulkhead.Roots
 	// Tables are the lists that callers have given; nil: none are taken.
 	Tables Tables
 	// Roots are the folders, or URLs, that plans may name, by name.
@@ -129,7 +129,7 @@ func (f *Finder) findTable(ctx context.Context, who Permission, table string) (s
 		return "", &batch.PlanError{Field: "source.table", Message: "is not taken by this node"}
 	}
 	root := f.options.Storage.Apart(f.options.Tables.Folder())
-	return storage.Do(ctx, root, "look for a table", func(func()) (string, error) { return f.options.Tables.Find(who.Name(), table) }, nil)
+	return bulkhead.Do(ctx, root, "look for a table", func(func()) (string, error) { return f.options.Tables.Find(who.Name(), table) }, nil)
 }
 
 // locateFolder is the folder that a source names, without links. It lies below its root: a path may not climb out, and
@@ -239,9 +239,9 @@ func (f *Finder) selectBelow(ctx context.Context, names []string) func(Folder) b
 }
 
 // resolvePath is a place of a root, without links in the way to its folder. Storage that does not answer is
-// a *storage.HungError.
-func (f *Finder) resolvePath(ctx context.Context, root *storage.Root, path string) (string, error) {
-	return storage.Do(ctx, root, "look for "+path, func(func()) (string, error) { return dataset.Resolve(path) }, nil)
+// a *bulkhead.HungError.
+func (f *Finder) resolvePath(ctx context.Context, root *bulkhead.Root, path string) (string, error) {
+	return bulkhead.Do(ctx, root, "look for "+path, func(func()) (string, error) { return dataset.Resolve(path) }, nil)
 }
 
 // resolveRoot is a root's folder without links.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/filename"
 	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 func TestPathsStayBelowTheirRoot(t *testing.T) {
@@ -27,7 +27,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := New(Options{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
+	f := New(Options{Scanner: &scanner{}, Storage: bulkhead.New(bulkhead.Options{}), Roots: map[string]string{"r": root, "alias": filepath.Join(top, "alias")}})
 	var path *PathError
 	var missing *MissingError
 	var unknown *RootError
@@ -74,7 +74,7 @@ func TestPathsStayBelowTheirRoot(t *testing.T) {
 // root.
 func TestPathsBelowServers(t *testing.T) {
 	const place = "s3://bucket/p?endpoint=http://h:1"
-	o := Options{Scanner: &scanner{}, Storage: storage.New(storage.Options{}), Roots: map[string]string{"r": place}}
+	o := Options{Scanner: &scanner{}, Storage: bulkhead.New(bulkhead.Options{}), Roots: map[string]string{"r": place}}
 	f := New(o)
 	for path, want := range map[string]string{
 		"": place, "a/b": "s3://bucket/p/a/b?endpoint=http://h:1", "x-?.tar": "s3://bucket/p/x-?.tar?endpoint=http://h:1",

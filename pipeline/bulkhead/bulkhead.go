@@ -1,4 +1,4 @@
-// Package storage keeps storage that does not answer from harming what lies elsewhere. The kernel gives a call on a hung file system
+// Package bulkhead keeps storage that does not answer from harming what lies elsewhere. The kernel gives a call on a hung file system
 // back when it likes, or never, and the goroutine with it. So each call is noted with its root, the folder that it is about: one that takes
 // long tells its owner, who may start another goroutine in place of the stuck one, up to a bound per root and in all; one that passes the
 // deadline is given up, which marks its root sick. Calls on a sick root fail at once, until each call that was given up has come back well, or the
@@ -6,7 +6,7 @@
 //
 // Goroutines: one while calls are in flight or a root is sick, which Close ends; one for each Do, and one for each probe. These two end when
 // their call comes back: where the kernel gives none back, nobody waits for them.
-package storage
+package bulkhead
 
 import (
 	"cmp"

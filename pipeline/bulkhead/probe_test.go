@@ -1,4 +1,4 @@
-package storage_test
+package bulkhead_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // part is a part of a root that does not answer while hangs is not closed, and what was asked of it.
@@ -26,17 +26,17 @@ func (p *part) ask(func()) (int, error) {
 }
 
 // sickOf makes a root sick of parts that do not answer.
-func sickOf(t *testing.T, r *storage.Root, parts ...*part) {
+func sickOf(t *testing.T, r *bulkhead.Root, parts ...*part) {
 	t.Helper()
 	done := make(chan error)
 	for _, p := range parts {
 		go func() {
-			_, err := storage.Do(context.Background(), r, "ask", p.ask, nil)
+			_, err := bulkhead.Do(context.Background(), r, "ask", p.ask, nil)
 			done <- err
 		}()
 	}
 	for range parts {
-		if err := <-done; !errors.As(err, new(*storage.HungError)) {
+		if err := <-done; !errors.As(err, new(*bulkhead.HungError)) {
 			t.Fatalf("%v", err)
 		}
 	}
@@ -46,10 +46,10 @@ func sickOf(t *testing.T, r *storage.Root, parts ...*part) {
 // each time.
 func TestRootIsSickAsLongAsWhatHungHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 10 * time.Second})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 10 * time.Second})
 		defer roots.Close()
 		var changes atomic.Int32
-		roots.OnChange(func(storage.State) { changes.Add(1) })
+		roots.OnChange(func(bulkhead.State) { changes.Add(1) })
 		r := roots.Add("x", t.TempDir())
 		one, other := &part{hangs: make(chan struct{})}, &part{hangs: make(chan struct{})}
 		sickOf(t, r, one, other)
@@ -77,13 +77,13 @@ func TestRootIsSickAsLongAsWhatHungHangs(t *testing.T) {
 // What hung may fail at last, as on a file server that is mounted softly; then the probe tells whether the root answers.
 func TestRootIsWellWhenWhatHungIsAnsweredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 10 * time.Second})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 10 * time.Second})
 		defer roots.Close()
 		r := roots.Add("x", t.TempDir())
 		var hangs atomic.Bool
 		hangs.Store(true)
 		var asked atomic.Int32
-		_, err := storage.Do(t.Context(), r, "ask", func(func()) (int, error) {
+		_, err := bulkhead.Do(t.Context(), r, "ask", func(func()) (int, error) {
 			asked.Add(1)
 			if !hangs.Load() {
 				return 0, errors.New("no such file")
@@ -91,7 +91,7 @@ func TestRootIsWellWhenWhatHungIsAnsweredAgain(t *testing.T) {
 			time.Sleep(time.Minute)
 			return 0, errors.New("gave up")
 		}, nil)
-		if !errors.As(err, new(*storage.HungError)) {
+		if !errors.As(err, new(*bulkhead.HungError)) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -110,7 +110,7 @@ func TestRootIsWellWhenWhatHungIsAnsweredAgain(t *testing.T) {
 // What cannot be done twice has another call in its place; where there is none the folder is looked into.
 func TestProbeOfWhatIsDoneOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roots := storage.New(storage.Options{Deadline: 10 * time.Second})
+		roots := bulkhead.New(bulkhead.Options{Deadline: 10 * time.Second})
 		defer roots.Close()
 		dir := t.TempDir()
 		r := roots.Add("x", dir)
@@ -118,9 +118,9 @@ func TestProbeOfWhatIsDoneOnce(t *testing.T) {
 		defer close(never)
 		calls, again := 0, 0
 		once := func(instead func() error) {
-			_, err := storage.DoOnce(t.Context(), r, "write", func(func()) (int, error) { calls++; <-never; return 0, nil }, nil,
+			_, err := bulkhead.DoOnce(t.Context(), r, "write", func(func()) (int, error) { calls++; <-never; return 0, nil }, nil,
 				func() func() error { return instead })
-			if !errors.As(err, new(*storage.HungError)) || !r.Sick() {
+			if !errors.As(err, new(*bulkhead.HungError)) || !r.Sick() {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -138,7 +138,7 @@ func TestProbeOfWhatIsDoneOnce(t *testing.T) {
 
 // TestRootsOnServers: what lies below an URL is its root's, with the same options.
 func TestRootsOnServers(t *testing.T) {
-	rs := storage.New(storage.Options{})
+	rs := bulkhead.New(bulkhead.Options{})
 	defer rs.Close()
 	root := rs.Add("b", "s3://b/p?endpoint=http://h:1&region=r")
 	for folder, in := range map[string]bool{

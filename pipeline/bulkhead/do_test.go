@@ -1,4 +1,4 @@
-package storage_test
+package bulkhead_test
 
 import (
 	"context"
@@ -8,22 +8,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/feedwater-io/feedwater/pipeline/storage"
+	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 )
 
 // callers call Do on one root until answer is closed, and return their errors.
-func callers(ctx context.Context, r *storage.Root, n int, answer chan struct{}) (wait func() []error) {
+func callers(ctx context.Context, r *bulkhead.Root, n int, answer chan struct{}) (wait func() []error) {
 	var running sync.WaitGroup
 	errs := make([]error, n)
 	for i := range n {
 		running.Go(func() {
-			_, errs[i] = storage.Do(ctx, r, "look", func(func()) (int, error) { <-answer; return 0, nil }, nil)
+			_, errs[i] = bulkhead.Do(ctx, r, "look", func(func()) (int, error) { <-answer; return 0, nil }, nil)
 		})
 	}
 	return func() []error { running.Wait(); return errs }
 }
 
-func awaitCalls(roots *storage.Roots, n int) {
+func awaitCalls(roots *bulkhead.Roots, n int) {
 	for roots.States()[0].Calls < n {
 		runtime.Gosched()
 	}
@@ -31,7 +31,7 @@ func awaitCalls(roots *storage.Roots, n int) {
 
 // A node that many trainers open at once, or an index that many workers make, has more calls than one root has places for them.
 func TestDoWaitsForAPlace(t *testing.T) {
-	roots := storage.New(storage.Options{})
+	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	answer := make(chan struct{})
 	wait := callers(t.Context(), roots.Add("x", t.TempDir()), 200, answer)
@@ -45,7 +45,7 @@ func TestDoWaitsForAPlace(t *testing.T) {
 }
 
 func TestDoWaitsNoLongerThanItsContext(t *testing.T) {
-	roots := storage.New(storage.Options{})
+	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	answer := make(chan struct{})
 	r := roots.Add("x", t.TempDir())
@@ -61,12 +61,12 @@ func TestDoWaitsNoLongerThanItsContext(t *testing.T) {
 }
 
 func TestDoWaitsNotForSickStorage(t *testing.T) {
-	roots := storage.New(storage.Options{Deadline: 20 * time.Millisecond, ProbeEvery: time.Hour})
+	roots := bulkhead.New(bulkhead.Options{Deadline: 20 * time.Millisecond, ProbeEvery: time.Hour})
 	defer roots.Close()
 	answer := make(chan struct{})
 	defer close(answer)
 	for _, err := range callers(t.Context(), roots.Add("x", t.TempDir()), 200, answer)() {
-		if !errors.As(err, new(*storage.HungError)) {
+		if !errors.As(err, new(*bulkhead.HungError)) {
 			t.Fatalf("a call on storage that does not answer ended with %v", err)
 		}
 	}
