@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
@@ -29,8 +30,10 @@ const copiesFolder = "progressive"
 // openRecords finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
 func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions revision.Set) (*records, error) {
 	name := fingerprint
-	for _, format := range codec.IndexedFormats() {
-		name += fmt.Sprintf(" by %v", revisions.OfFormat(format))
+	for _, format := range imageformat.All {
+		if format.Indexed {
+			name += fmt.Sprintf(" by %v", revisions.OfFormat(format.Name))
+		}
 	}
 	small, err := imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 	if err != nil || x.ProgressiveBytes <= 0 {

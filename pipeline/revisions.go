@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
@@ -45,7 +46,7 @@ func (p *Plan) Uses() revision.Plan { return revision.Plan{Ops: p.Ops(), ApplyEX
 // of pictures beyond the limits.
 func CodecUnits(build revision.Set) revision.Set {
 	all := build.OfOversize()
-	for _, format := range codec.Formats() {
+	for _, format := range imageformat.Names() {
 		maps.Copy(all, build.OfFormat(format))
 	}
 	return all
@@ -56,7 +57,7 @@ func CodecUnits(build revision.Set) revision.Set {
 // like that are of another one. It is called before the first want. A unit that codecs does not have is of revision 0.
 func (j *Job) Pin(codecs revision.Set) {
 	refused := map[string]*RevisionError{}
-	for _, format := range codec.Formats() {
+	for _, format := range imageformat.Names() {
 		if e := findDiffering(j.p.options.Revisions.OfFormat(format), codecs); e != nil {
 			refused[format] = e
 		}

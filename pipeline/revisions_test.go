@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/batch"
-	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
@@ -45,8 +45,8 @@ func TestFormatsAreUnits(t *testing.T) {
 		}
 	}
 	slices.Sort(units)
-	if !slices.Equal(units, codec.Formats()) {
-		t.Errorf("the table has %v, decoders %v", units, codec.Formats())
+	if !slices.Equal(units, imageformat.Names()) {
+		t.Errorf("the table has %v, decoders %v", units, imageformat.Names())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg"
 	"github.com/feedwater-io/feedwater/pipeline/codec/png"
 	"github.com/feedwater-io/feedwater/pipeline/codec/webp"
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -106,9 +107,9 @@ type Decoder struct {
 	upright upright
 }
 
-// named is a format and what its files begin with.
+// named is a format with its decoder.
 type named struct {
-	name, prefix string
+	imageformat.Format
 	format
 }
 
@@ -117,13 +118,12 @@ func NewDecoder(level string) *Decoder {
 	j := &scans{Decoder: jpeg.NewDecoder(level)}
 	p := png.NewDecoder(level)
 	whole := []*wholeFormat{{verifier: p}, {verifier: webp.NewDecoder(level)}}
-	return &Decoder{jpeg: j, png: p, whole: whole, formats: []named{
-		{"jpeg", "\xff\xd8", j},
-		{"png", png.Signature, whole[0]},
-		{"webp", "RIFF", whole[1]},
-		{"gif", "GIF8", gif.NewDecoder()},
-		{"bmp", "BM", bmp.NewDecoder()},
-	}}
+	decoders := map[string]format{"jpeg": j, "png": whole[0], "webp": whole[1], "gif": gif.NewDecoder(), "bmp": bmp.NewDecoder()}
+	d := &Decoder{jpeg: j, png: p, whole: whole}
+	for _, f := range imageformat.All {
+		d.formats = append(d.formats, named{f, decoders[f.Name]})
+	}
+	return d
 }
 
 // Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call, or
@@ -168,19 +168,16 @@ func (d *Decoder) find(src []byte) format {
 
 // lookUp finds the format among the decoder's; negative: none has such files.
 func (d *Decoder) lookUp(src []byte) int {
-	return slices.IndexFunc(d.formats, func(f named) bool { return bytes.HasPrefix(src, []byte(f.prefix)) })
+	return slices.IndexFunc(d.formats, func(f named) bool { return bytes.HasPrefix(src, []byte(f.Prefix)) })
 }
 
-// Format names the format by which Parse would take a file, whether it decodes or not: "jpeg", "png", "webp", "gif" or "bmp". Empty: none.
+// Format names the format of imageformat.All by which Parse would take a file, whether it decodes or not. Empty: none.
 func (d *Decoder) Format(src []byte) string {
 	if i := d.lookUp(src); i >= 0 {
-		return d.formats[i].name
+		return d.formats[i].Name
 	}
 	return ""
 }
-
-// Formats lists all that a decoder takes.
-func Formats() []string { return []string{"bmp", "gif", "jpeg", "png", "webp"} }
 
 // Decode gives the rows of region r of the parsed picture, as RGB, to sink. Damage that shows only there is an error too.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {

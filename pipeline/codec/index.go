@@ -38,9 +38,6 @@ func (d *Decoder) AppendIndex(dst []byte) []byte {
 	return dst
 }
 
-// IndexedFormats lists those that have files with an index.
-func IndexedFormats() []string { return []string{"jpeg", "png", "webp"} }
-
 // IsIndexOf says whether an index, of a file of any format, is one that AppendIndex makes with the interval.
 func IsIndexOf(index []byte, interval int) bool {
 	return bytes.Equal(index, verified) || jpeg.IndexInterval(index) == interval

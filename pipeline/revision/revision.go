@@ -36,7 +36,7 @@ const (
 // Op is the unit of an op by the name that plans have for it.
 func Op(name string) string { return "op/" + name }
 
-// Codec is the unit of a format: "jpeg", "png", "webp", "gif" or "bmp".
+// Codec is the unit of a format by its name in package imageformat.
 func Codec(format string) string { return "codec/" + format }
 
 // Set is revisions by unit.

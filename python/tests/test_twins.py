@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from feedwater._common.ranks import Ranks
 from feedwater._ctaugment import philox
 from feedwater._ctaugment.policy import OPS
 from feedwater._order.steps import RangeOrder
+from feedwater._torchvision import genuine
 from feedwater.transforms._containers import Container
 from feedwater.transforms._op import Op
 from feedwater.transforms._policies import Policy
@@ -22,6 +24,12 @@ from feedwater.transforms._policies import Policy
 ROOT = Path(__file__).parents[2]
 ORDER = json.loads((ROOT / "pipeline/order/testdata/vectors.json").read_text())
 TWINS = json.loads((ROOT / "pipeline/transform/testdata/twins.json").read_text())
+
+
+def test_the_formats_that_pillow_must_read_unchanged_are_those_of_nodes() -> None:
+    names = re.findall(r'{Name: "(\w+)"', (ROOT / "pipeline/imageformat/imageformat.go").read_text())
+    assert len(names) > 3
+    assert sorted(name.upper() for name in names) == sorted(genuine.FORMATS)
 
 
 @pytest.mark.parametrize("draw", ORDER["draws"], ids=lambda draw: f"{draw['path']}-{draw['block']}")

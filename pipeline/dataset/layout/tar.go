@@ -14,6 +14,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 )
 
 // Tar is the layout of WebDataset's shards: tar files, whose members are samples' pictures and labels. A sample is
@@ -26,7 +27,7 @@ type Tar struct {
 }
 
 // pictures are what a sample's picture may be called behind the first dot, the first one that there is.
-var pictures = [...]string{"jpg", "jpeg", "png", "webp", "gif", "bmp"}
+var pictures = imageformat.Endings()
 
 // Form implements Layout.
 func (l Tar) Form() manifest.Form {
@@ -50,7 +51,7 @@ func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 	}
 	if to.Samples() == 0 {
 		return wrong("%s: %d shards and no sample in them: a picture is a member that ends in .%s",
-			l.Pattern, len(names), strings.Join(pictures[:], ", ."))
+			l.Pattern, len(names), strings.Join(pictures, ", ."))
 	}
 	sink.progress.last()
 	return nil
@@ -266,7 +267,7 @@ func (r *shardReader) add(base, ending, name string, h *tar.Header) error {
 		return wrong("%s: the sample %.99q has two members .%s", r.shard.name, base, ending)
 	}
 	s.endings = append(s.endings, ending)
-	if rank := slices.Index(pictures[:], ending); rank >= 0 && rank < s.rank {
+	if rank := slices.Index(pictures, ending); rank >= 0 && rank < s.rank {
 		s.rank, s.name = rank, name
 		s.picture = member{offset: r.object.at, size: h.Size}
 	}
@@ -312,7 +313,7 @@ func (r *shardReader) endSample() error {
 	}
 	if s.rank == len(pictures) {
 		return wrong("%s: the sample %.99q has no picture, only .%s: one ends in .%s; members of a sample are neighbours, in one shard",
-			r.shard.name, s.key, strings.Join(s.endings, ", ."), strings.Join(pictures[:], ", ."))
+			r.shard.name, s.key, strings.Join(s.endings, ", ."), strings.Join(pictures, ", ."))
 	}
 	if r.label.asked && !s.labelled {
 		return wrong("%s: the sample %.99q has no label: label= names %s, and it has .%s",

@@ -13,10 +13,11 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/exif/exiftest"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 )
 
 // Formats are those that have a folder of files each.
-var Formats = []string{"bmp", "gif", "jpeg", "png", "webp"}
+var Formats = imageformat.Names()
 
 // The folders besides.
 const (
@@ -153,9 +154,9 @@ func (f *files) committed() error {
 
 // formatOf names the format that a file begins like.
 func formatOf(text []byte) string {
-	for format, begins := range map[string]string{"bmp": "BM", "gif": "GIF8", "jpeg": "\xff\xd8", "png": "\x89PNG", "webp": "RIFF"} {
-		if bytes.HasPrefix(text, []byte(begins)) {
-			return format
+	for _, format := range imageformat.All {
+		if bytes.HasPrefix(text, []byte(format.Prefix[:min(len(format.Prefix), 4)])) { // the rest may be damaged
+			return format.Name
 		}
 	}
 	return ""

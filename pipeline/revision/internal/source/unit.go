@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/imageformat"
 )
 
 // Where the units begin, below the module's path. Who moves a package says so here; all else is found.
@@ -26,7 +28,7 @@ const (
 )
 
 // formats are the packages below codecPackage that are a codec each.
-var formats = []string{"bmp", "gif", "jpeg", "png", "webp"}
+var formats = imageformat.Names()
 
 // roots of the units that are parts of a package.
 var (
