@@ -14,6 +14,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "python" / "README.md"])
 MOST_WORDS = {"README.md": 700, "CHANGELOG.md": 600}
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+MOST_WORDS_OF_A_SENTENCE = 30
+PRINTED = ("4:2:0, quality 90: 500 pictures in 0.1 s",)
+"""How sentences begin that are a program's output."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 
 
@@ -115,3 +118,33 @@ def test_cells_of_tables_are_short(page: Path) -> None:
     for row in re.findall(r"^\|.*\|$", FENCE.sub("", page.read_text()), re.MULTILINE):
         for cell in re.split(r"(?<!\\)\|", row):
             assert len(re.sub(r"\]\([^)]*\)", "]", cell).split()) <= 25, cell
+
+
+def sentences(page: Path) -> list[str]:
+    """The sentences of a page's paragraphs and lists; code in them counts as a word."""
+    text = re.sub(r"<!--.*?-->", "", FENCE.sub("\n\n", page.read_text()), flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`\n]*`", "Code", text))
+    text = re.sub(r"^(#.*|\|.*|    (?![-*] ).*)$", "\n", text, flags=re.MULTILINE)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text)
+    return [
+        s
+        for block in blocks
+        for s in re.split(r"(?<=[.!?])[\"')*\]]*\s+(?=[^a-z])|(?<=:)\s*$", " ".join(block.split()))
+    ]
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.name != "LICENSE.md"], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_sentences_are_short(page: Path) -> None:
+    found = [sentence for sentence in sentences(page) if not sentence.lstrip("- ").startswith(PRINTED)]
+    assert found
+    assert [s for s in found if len(re.findall(r"\S*\w\S*", s)) > MOST_WORDS_OF_A_SENTENCE] == []
+
+
+def test_long_sentences_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"# A page\n\nShort. {'word ' * 31}end.\n\n- {'item ' * 10}`a b c`: {'more ' * 21}\n\n```sh\n{'x ' * 40}\n```\n"
+    )
+    assert [len(s.split()) for s in sentences(page) if len(s.split()) > MOST_WORDS_OF_A_SENTENCE] == [32, 33]
