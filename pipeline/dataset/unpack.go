@@ -85,7 +85,7 @@ func (s unpacker) unpackInto(ctx context.Context, from *source, r *request, p []
 		return nil
 	}
 	// Who reads through another store does not wait for a read of this one, which may hang for ever.
-	defer s.unpacking.take(fmt.Sprintf("%p/%s/%s", from, r.object.Name, r.part))()
+	defer s.unpacking.lock(fmt.Sprintf("%p/%s/%s", from, r.object.Name, r.part))()
 	if s.blocks.Read(key, p) { // somebody else has unpacked it
 		return nil
 	}
