@@ -8,10 +8,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
 
-// readAhead reads files of queued wants before workers need them, from storage that answers many reads at once with profit: see
-// dataset.Snapshot.Ahead. Reads of a root begin in the order in which their wants are due. What was read and is not used yet takes no
-// more than a budget of bytes; reads in flight may pass it. Each root has as many goroutines as it takes reads, which end when there is
-// nothing to read.
+// readAhead reads files of queued wants before workers need them, from storage that answers many reads at once with
+// profit: see dataset.Snapshot.Ahead. Reads of a root begin in the order in which their wants are due. What was read
+// and is not used yet takes no more than a budget of bytes; reads in flight may pass it. Each root has as many
+// goroutines as it takes reads, which end when there is nothing to read.
 type readAhead struct {
 	p       *Pipeline
 	budget  int64

@@ -102,7 +102,8 @@ func begin(t *testing.T, j *Job, n batch.Name) chan Result {
 	return done
 }
 
-// While the reads of one folder hang, a job on another goes on, although the first one has more wants than there are workers, all due before.
+// While the reads of one folder hang, a job on another goes on, although the first one has more wants than there are
+// workers, all due before.
 func TestHungRootLeavesOthersAlone(t *testing.T) {
 	const places = 3
 	hung, well, roots, h, release := hungPipeline(t, bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places})
@@ -139,7 +140,8 @@ func stateOf(roots *bulkhead.Roots, j *Job) bulkhead.State {
 	return bulkhead.State{}
 }
 
-// A read that passes the deadline fails its want as this machine's trouble; the root is sick, where wants fail at once, until it answers.
+// A read that passes the deadline fails its want as this machine's trouble; the root is sick, where wants fail at once,
+// until it answers.
 func TestReadDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung, well, roots, h, release := hungPipeline(t, bulkhead.Options{Deadline: 20 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Millisecond})
@@ -231,7 +233,8 @@ func TestCancelWhileStorageHangs(t *testing.T) {
 	}
 }
 
-// Trainers give wants up long before a read is: a root whose places all hang is sick all the same when the deadline is over.
+// Trainers give wants up long before a read is: a root whose places all hang is sick all the same when the deadline is
+// over.
 func TestReadsThatNobodyWantsMakeTheirRootSick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung, _, roots, h, release := hungPipeline(t, bulkhead.Options{Places: 2})

@@ -14,16 +14,16 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
-// IndexOptions says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time it is
-// decoded; from then on what lies outside its crops is skipped. It changes no byte and no verdict, so it is no part of
-// a plan. The zero value works.
+// IndexOptions says where indexes of pictures are kept, and which. An index is made of a picture's bytes the first time
+// it is decoded; from then on what lies outside its crops is skipped. It changes no byte and no verdict, so it is no
+// part of a plan. The zero value works.
 type IndexOptions struct {
 	// Dir keeps the index files. Default: feedwater/index in the user's cache directory.
 	Dir string
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
 	MaxBytes int64
-	// ProgressiveBytes is what the copies of progressive JPEG files may take beside that, which are about as large as the
-	// files. Those that are there stay: nothing makes room for others. Default 0: none are made.
+	// ProgressiveBytes is what the copies of progressive JPEG files may take beside that, which are about as large as
+	// the files. Those that are there stay: nothing makes room for others. Default 0: none are made.
 	ProgressiveBytes int64
 	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and
 	// take more bytes. Default 8.
@@ -142,8 +142,8 @@ func (x *indexStores) indexOf(s *dataset.Snapshot) *jobStore {
 	return &jobStore{generation, x.storeOf(s.Fingerprint(), s.Len())}
 }
 
-// indexNow is the store of a job's data set; nil: none is kept. When its storage has come back after it did not answer the store is opened anew, by
-// one of those who ask; meanwhile the others go on without.
+// indexNow is the store of a job's data set; nil: none is kept. When its storage has come back after it did not answer
+// the store is opened anew, by one of those who ask; meanwhile the others go on without.
 func (j *Job) indexNow() *records {
 	now := j.index.Load()
 	if now == nil || now.generation == j.p.indexes.root.Generation() {

@@ -43,8 +43,8 @@ type Options struct {
 	// Revisions, if set, are said to be this build's, so that tests can stage another build.
 	Revisions revision.Set
 
-	// ReadAhead is how many bytes of files are read at most before workers need them, of storage that takes many reads at once, as buckets.
-	// Default 256 MiB; negative: none are.
+	// ReadAhead is how many bytes of files are read at most before workers need them, of storage that takes many reads
+	// at once, as buckets. Default 256 MiB; negative: none are.
 	ReadAhead int64
 	// TestNode is empty but in builds of tag testnode.
 	TestNode TestNode

@@ -144,7 +144,8 @@ func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, key, 
 	return data, err
 }
 
-// Again implements bulkhead.Owner: it reads the same file once more, or looks for its index. It uses nothing that is open.
+// Again implements bulkhead.Owner: it reads the same file once more, or looks for its index. It uses nothing that is
+// open.
 func (k *worker) Again() func() error {
 	if k.store != nil {
 		x, data, i, file := &k.p.indexes, k.want.job.snapshot, k.index, k.file

@@ -89,7 +89,8 @@ func (o *agentOptions) checkFlags() error {
 	return nil
 }
 
-// openLog is where the log goes: to the trainer's memory, and to a file if one is named. Lines of several agents may go to one file.
+// openLog is where the log goes: to the trainer's memory, and to a file if one is named. Lines of several agents may go
+// to one file.
 func (o *agentOptions) openLog() (to io.Writer, end func(), err error) {
 	if o.logFile == "" {
 		return os.Stderr, func() {}, nil
@@ -227,8 +228,8 @@ func trainerHandle() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "trainer"), nil
 }
 
-// closeInherited closes the handles that the trainer's libraries left open for its children, as far as the trainer could not have them closed.
-// They are those that an exec would hand on: whatever this process opens is closed on exec.
+// closeInherited closes the handles that the trainer's libraries left open for its children, as far as the trainer
+// could not have them closed. They are those that an exec would hand on: whatever this process opens is closed on exec.
 func closeInherited(trainer *os.File) {
 	first := agentControlFD + 1
 	if trainer != nil {
@@ -249,7 +250,8 @@ func closeInherited(trainer *os.File) {
 	}
 }
 
-// preferToBeKilled asks the kernel to end this process, not the trainer, if memory runs out: an agent can be started again.
+// preferToBeKilled asks the kernel to end this process, not the trainer, if memory runs out: an agent can be started
+// again.
 func preferToBeKilled() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0) // not allowed everywhere, and then not needed for being right
 }

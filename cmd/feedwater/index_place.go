@@ -14,7 +14,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
 
-// indexPlace is where indexes of pictures are kept: the flags --index, --index-limit and --index-progressive, or for an agent the environment variables of the same names.
+// indexPlace is where indexes of pictures are kept: the flags --index, --index-limit and --index-progressive, or for an
+// agent the environment variables of the same names.
 type indexPlace struct {
 	dir         string
 	limit       bytesize.Size
@@ -31,7 +32,8 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	f.Var(&p.progressive, "index-progressive", "what copies of progressive JPEG files may take beside that, which are as large as the files and decode several times as fast; 0: none are made")
 }
 
-// openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory that indexes take.
+// openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory
+// that indexes take.
 func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.IndexOptions {
 	if p.dir == indexOff {
 		return nil

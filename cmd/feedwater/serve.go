@@ -283,7 +283,8 @@ func (o *serveOptions) serveHTTP(ctx context.Context, s *server.Server, tls *tls
 	return serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: tls, gate: s.Listener, handler: handler}, log)
 }
 
-// linksBeneath reports whether links must stay in their root: what one identity may read is no other's who can make links.
+// linksBeneath reports whether links must stay in their root: what one identity may read is no other's who can make
+// links.
 func (o *serveOptions) linksBeneath() bool {
 	return o.links == "beneath" || o.links == "" && len(o.identities) > 0
 }

@@ -1,11 +1,12 @@
-// Package bulkhead keeps storage that does not answer from harming what lies elsewhere. The kernel gives a call on a hung file system
-// back when it likes, or never, and the goroutine with it. So each call is noted with its root, the folder that it is about: one that takes
-// long tells its owner, who may start another goroutine in place of the stuck one, up to a bound per root and in all; one that passes the
-// deadline is given up, which marks its root sick. Calls on a sick root fail at once, until each call that was given up has come back well, or the
-// probe that repeats it has. The package reads nothing but for its probes, and knows neither lists nor pictures.
+// Package bulkhead keeps storage that does not answer from harming what lies elsewhere. The kernel gives a call on a
+// hung file system back when it likes, or never, and the goroutine with it. So each call is noted with its root, the
+// folder that it is about: one that takes long tells its owner, who may start another goroutine in place of the stuck
+// one, up to a bound per root and in all; one that passes the deadline is given up, which marks its root sick. Calls on
+// a sick root fail at once, until each call that was given up has come back well, or the probe that repeats it has. The
+// package reads nothing but for its probes, and knows neither lists nor pictures.
 //
-// Goroutines: one while calls are in flight or a root is sick, which Close ends; one for each Do, and one for each probe. These two end when
-// their call comes back: where the kernel gives none back, nobody waits for them.
+// Goroutines: one while calls are in flight or a root is sick, which Close ends; one for each Do, and one for each
+// probe. These two end when their call comes back: where the kernel gives none back, nobody waits for them.
 package bulkhead
 
 import (
@@ -25,7 +26,8 @@ type Options struct {
 	Deadline time.Duration
 	// Places is how many reads of one root are in flight at once, those that do not come back included. Default 32.
 	Places int
-	// Replaced is how many stuck calls of all roots have their goroutine replaced at once. Default four times Places, 1024 at most.
+	// Replaced is how many stuck calls of all roots have their goroutine replaced at once. Default four times Places,
+	// 1024 at most.
 	Replaced int
 	// Patience is after how long a call counts as stuck. Default 100 ms.
 	Patience time.Duration
@@ -231,7 +233,8 @@ func (rs *Roots) OnFree(tell func()) {
 	rs.freed = append(rs.freed, tell)
 }
 
-// Hurry gives calls in flight up that have taken two seconds, and those that are to come as soon as they have: their owner ends.
+// Hurry gives calls in flight up that have taken two seconds, and those that are to come as soon as they have: their
+// owner ends.
 func (rs *Roots) Hurry() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -257,15 +260,16 @@ type State struct {
 	Sick  bool
 	Since time.Time
 	Cause *HungError
-	// Calls are in flight, Stuck of which have taken longer than Options.Patience; Oldest is how long the oldest has, of those that the root did not
-	// come back without.
+	// Calls are in flight, Stuck of which have taken longer than Options.Patience; Oldest is how long the oldest has,
+	// of those that the root did not come back without.
 	Calls, Stuck int
 	Oldest       time.Duration
 	// Timeouts are the calls that were given up since the start.
 	Timeouts uint64
 }
 
-// States tells how the roots are: those with names in the order of these, and others that are sick or have calls in flight.
+// States tells how the roots are: those with names in the order of these, and others that are sick or have calls in
+// flight.
 func (rs *Roots) States() []State {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

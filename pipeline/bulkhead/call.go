@@ -10,12 +10,14 @@ import (
 type HungError struct {
 	// Root is the name of what does not answer.
 	Root string
-	// Op is the call that was given up, as "read", Key what it was about, where that is known; After how long it had taken.
+	// Op is the call that was given up, as "read", Key what it was about, where that is known; After how long it had
+	// taken.
 	Op, Key string
 	After   time.Duration
 	// Since is when the root was found sick, for a call that was not tried; else the zero time.
 	Since time.Time
-	// Waiting is how many calls wait for the root, for one that was not tried since there are as many as may be; else 0.
+	// Waiting is how many calls wait for the root, for one that was not tried since there are as many as may be; else
+	// 0.
 	Waiting int
 }
 
@@ -38,14 +40,16 @@ func (e *HungError) Error() string {
 type Owner interface {
 	// Stuck tells that the call takes long, and that the owner may replace the goroutine that waits for it.
 	Stuck()
-	// Unwanted reports whether nobody waits for a stuck call any more, which is then given up before its deadline. It must not block.
+	// Unwanted reports whether nobody waits for a stuck call any more, which is then given up before its deadline. It
+	// must not block.
 	Unwanted() bool
-	// GaveUp tells that the deadline of the call is over; nil: it was unwanted. From now on its goroutine owns nothing but what the call itself
-	// uses: when the call comes back, End says so. Places that it was made in are left here: the call keeps one by itself.
+	// GaveUp tells that the deadline of the call is over; nil: it was unwanted. From now on its goroutine owns nothing
+	// but what the call itself uses: when the call comes back, End says so. Places that it was made in are left here:
+	// the call keeps one by itself.
 	GaveUp(*HungError)
-	// Again is asked, while the goroutine is still in the call, for the same call once more, with memory of its own, to see
-	// whether the root answers what hung. What it returns is called while the first call may still be stuck. Nil: the root's folder is looked
-	// into instead. It must not block, nor call what is here.
+	// Again is asked, while the goroutine is still in the call, for the same call once more, with memory of its own, to
+	// see whether the root answers what hung. What it returns is called while the first call may still be stuck. Nil:
+	// the root's folder is looked into instead. It must not block, nor call what is here.
 	Again() func() error
 }
 
@@ -95,11 +99,13 @@ func (rs *Roots) note(c *Call) {
 	rs.watch()
 }
 
-// Alive tells that a call that consists of several goes on: its deadline begins anew. It may be called by many goroutines.
+// Alive tells that a call that consists of several goes on: its deadline begins anew. It may be called by many
+// goroutines.
 func (c *Call) Alive() { c.began.Store(c.root.roots.now()) }
 
-// End notes that the call came back. kept is false if it was given up meanwhile: nothing but what the call used is the goroutine's any more.
-// replaced tells that the owner was told of a stuck call: there is one goroutine more than there was.
+// End notes that the call came back. kept is false if it was given up meanwhile: nothing but what the call used is the
+// goroutine's any more. replaced tells that the owner was told of a stuck call: there is one goroutine more than there
+// was.
 func (c *Call) End(err error) (kept, replaced bool) {
 	r := c.root
 	rs := r.roots
@@ -141,8 +147,8 @@ func (c *Call) leave() {
 // maxWrittenOff is how many calls that may never come back keep no place of their root, nor anything else but a thread.
 const maxWrittenOff = 1024
 
-// writeOff has the calls that were given up keep nothing of a root that has come back without them: they hang with what was unmounted, as a rule.
-// roots.mu is held.
+// writeOff has the calls that were given up keep nothing of a root that has come back without them: they hang with what
+// was unmounted, as a rule. roots.mu is held.
 func (r *Root) writeOff() {
 	for c := range r.roots.calls {
 		if c.root == r && c.state.Load() == givenUp && !c.writtenOff && r.roots.writtenOff < maxWrittenOff {
@@ -172,7 +178,8 @@ func (r *Root) Full() bool {
 	return r.places.Load()+r.lost.Load() >= int64(r.roots.options.Places) && !r.sick.Load()
 }
 
-// Enter takes a place for a read, beyond Options.Places too: who has to keep to these asks Full before, under a lock of his.
+// Enter takes a place for a read, beyond Options.Places too: who has to keep to these asks Full before, under a lock of
+// his.
 func (r *Root) Enter() { r.places.Add(1) }
 
 // Leave gives a place back.

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Do calls f, which uses the root, in a goroutine of its own, and waits for it. When the deadline is over since f began, or since it last called
-// alive, the error is a *HungError; when ctx ends it is that of ctx, as soon as f returns and after a second at most. On a sick root f is not
-// called. What f returns after that goes to drop, if that is set. Once f was given up it is called again, while the first call may still be stuck, to
-// see whether the root answers.
+// Do calls f, which uses the root, in a goroutine of its own, and waits for it. When the deadline is over since f
+// began, or since it last called alive, the error is a *HungError; when ctx ends it is that of ctx, as soon as f
+// returns and after a second at most. On a sick root f is not called. What f returns after that goes to drop, if that
+// is set. Once f was given up it is called again, while the first call may still be stuck, to see whether the root
+// answers.
 func Do[T any](ctx context.Context, r *Root, op string, f func(alive func()) (T, error), drop func(T)) (T, error) {
 	return DoOnce(ctx, r, op, f, drop, func() func() error {
 		return func() error {
@@ -21,8 +22,9 @@ func Do[T any](ctx context.Context, r *Root, op string, f func(alive func()) (T,
 	})
 }
 
-// DoOnce is Do for an f that cannot be called twice. When it is given up, again tells what to call in its place to see whether the root answers what
-// hung; nil, or a call that is nil: the root's folder is looked into. again must not block.
+// DoOnce is Do for an f that cannot be called twice. When it is given up, again tells what to call in its place to see
+// whether the root answers what hung; nil, or a call that is nil: the root's folder is looked into. again must not
+// block.
 func DoOnce[T any](
 	ctx context.Context, r *Root, op string, f func(alive func()) (T, error), drop func(T), again func() func() error,
 ) (T, error) {
@@ -124,8 +126,9 @@ func (c *Call) beginOther(ctx context.Context, r *Root, op string) error {
 	return nil
 }
 
-// enterOther takes a place for a call of Do, and waits for one where many call at once: that alone is no sign of storage that hangs. The error is
-// a *HungError when the root is sick, or when none is free within the deadline, or that of ctx.
+// enterOther takes a place for a call of Do, and waits for one where many call at once: that alone is no sign of
+// storage that hangs. The error is a *HungError when the root is sick, or when none is free within the deadline, or
+// that of ctx.
 func (r *Root) enterOther(ctx context.Context) error {
 	if r.sick.Load() {
 		return r.refusal()

@@ -29,7 +29,8 @@ func awaitCalls(roots *bulkhead.Roots, n int) {
 	}
 }
 
-// A node that many trainers open at once, or an index that many workers make, has more calls than one root has places for them.
+// A node that many trainers open at once, or an index that many workers make, has more calls than one root has places
+// for them.
 func TestDoWaitsForAPlace(t *testing.T) {
 	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()

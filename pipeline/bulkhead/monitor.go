@@ -33,8 +33,8 @@ func (rs *Roots) look() {
 	}
 }
 
-// suspendedFor is how much later than meant a look must be to tell that this process was suspended: by a signal, a freezer, a debugger, or with
-// its machine. What the storage did meanwhile is not known, and it is not to blame.
+// suspendedFor is how much later than meant a look must be to tell that this process was suspended: by a signal, a
+// freezer, a debugger, or with its machine. What the storage did meanwhile is not known, and it is not to blame.
 const suspendedFor = 500 * time.Millisecond
 
 // ran tells time in which this process ran from time in which it did not.
@@ -43,8 +43,8 @@ type ran struct {
 	spare bool      // the time before that did not count
 }
 
-// suspended is for how much of the time since the last look this process was suspended, when it looks every so often. Of two times in a row one
-// counts, however busy the machine is.
+// suspended is for how much of the time since the last look this process was suspended, when it looks every so often.
+// Of two times in a row one counts, however busy the machine is.
 func (r *ran) suspended(now time.Time, every time.Duration) time.Duration {
 	gap := now.Sub(r.last) - every
 	r.last = now
@@ -135,7 +135,8 @@ func (rs *Roots) resume(found bool) bool {
 	return true
 }
 
-// giveUp makes the root sick of a call. mu is held: the call's goroutine cannot come back, and begin another call with it, while it is looked at.
+// giveUp makes the root sick of a call. mu is held: the call's goroutine cannot come back, and begin another call with
+// it, while it is looked at.
 func (rs *Roots) giveUp(c *Call, after time.Duration) *hungCall {
 	h := &hungCall{call: c, root: c.root, err: &HungError{Root: c.root.name, Op: c.op, Key: string(c.key), After: after}}
 	if c.Owner != nil {

@@ -10,8 +10,8 @@ import (
 // mountTable lists what is mounted, a line each, on Linux. Reading it asks no file system. Tests have others.
 const mountTable = "/proc/self/mountinfo"
 
-// mountsOf are the lines of a mount table about what is mounted over some folders, at or below them: another one tells that something was mounted
-// there, or unmounted. It is empty where there is no such table.
+// mountsOf are the lines of a mount table about what is mounted over some folders, at or below them: another one tells
+// that something was mounted there, or unmounted. It is empty where there is no such table.
 func mountsOf(table string, folders []string) string {
 	text, err := os.ReadFile(table)
 	if err != nil {

@@ -43,7 +43,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// However many probes are stuck, and for however long: a root is well soon after its file system was mounted anew, and all that was open stays stuck.
+// However many probes are stuck, and for however long: a root is well soon after its file system was mounted anew, and
+// all that was open stays stuck.
 func TestMountedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := t.TempDir() + "/mounts"

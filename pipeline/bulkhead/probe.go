@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// manyProbes is how many probes of a root are in flight from where on each further one comes after twice the time: each keeps a thread for as long as
-// the kernel does not give it back.
+// manyProbes is how many probes of a root are in flight from where on each further one comes after twice the time: each
+// keeps a thread for as long as the kernel does not give it back.
 const manyProbes = 4
 
-// hungCall is a call that was given up. It stands for a part of its root that does not answer, until it comes back or is answered when it is
-// repeated.
+// hungCall is a call that was given up. It stands for a part of its root that does not answer, until it comes back or
+// is answered when it is repeated.
 type hungCall struct {
 	call  *Call
 	root  *Root
@@ -42,7 +42,8 @@ func (r *Root) cause() *HungError {
 	return r.last
 }
 
-// answer notes that a call that was given up has come back well. It reports whether the root is well with that. roots.mu is held.
+// answer notes that a call that was given up has come back well. It reports whether the root is well with that.
+// roots.mu is held.
 func (r *Root) answer(c *Call) bool {
 	i := slices.IndexFunc(r.hung, func(h *hungCall) bool { return h.call == c })
 	if i < 0 {
@@ -59,8 +60,9 @@ func (r *Root) answer(c *Call) bool {
 	return true
 }
 
-// Generation is another one, and a greater one, whenever the root has come back after it did not answer. What was opened on it in an earlier generation may hang
-// for ever: when a file system is unmounted and mounted anew, as file servers are repaired, what is open stays with the one that is gone.
+// Generation is another one, and a greater one, whenever the root has come back after it did not answer. What was
+// opened on it in an earlier generation may hang for ever: when a file system is unmounted and mounted anew, as file
+// servers are repaired, what is open stays with the one that is gone.
 func (r *Root) Generation() uint64 { return r.generation.Load() }
 
 // probeSick begins a probe of each sick root that has none under way, and reports whether a root is sick. mu is held.
@@ -74,7 +76,8 @@ func (rs *Roots) probeSick() (sick bool) {
 	return sick
 }
 
-// probeIfDue begins a probe of a root if it is sick and the last one was long ago, and reports whether it is sick. mu is held.
+// probeIfDue begins a probe of a root if it is sick and the last one was long ago, and reports whether it is sick. mu
+// is held.
 func (rs *Roots) probeIfDue(r *Root) (sick bool) {
 	if !r.sick.Load() || rs.closed {
 		return r.sick.Load()
@@ -92,7 +95,8 @@ func (rs *Roots) probeIfDue(r *Root) (sick bool) {
 	return true
 }
 
-// probeWait is how long after the latest probe began or ended another one begins. Those in flight are stuck too. roots.mu is held.
+// probeWait is how long after the latest probe began or ended another one begins. Those in flight are stuck too.
+// roots.mu is held.
 func (r *Root) probeWait() time.Duration {
 	o := &r.roots.options
 	switch {
@@ -104,8 +108,8 @@ func (r *Root) probeWait() time.Duration {
 	return o.Deadline << min(r.probing-manyProbes+1, 16)
 }
 
-// lookAtMounts looks whether something was mounted or unmounted where the root lies. Then probes that are stuck are stuck with what lay there
-// before, and count no more.
+// lookAtMounts looks whether something was mounted or unmounted where the root lies. Then probes that are stuck are
+// stuck with what lay there before, and count no more.
 func (r *Root) lookAtMounts(folders []string) {
 	mounts := mountsOf(r.roots.mountTable, folders)
 	r.roots.mu.Lock()
@@ -118,8 +122,8 @@ func (r *Root) lookAtMounts(folders []string) {
 	r.mounts = mounts
 }
 
-// probe looks into the root's folder and repeats what hung, one after the other. The root is well again when all of that was answered: well, or
-// within the deadline, whatever the answer. It counts as long as nothing is mounted anew.
+// probe looks into the root's folder and repeats what hung, one after the other. The root is well again when all of
+// that was answered: well, or within the deadline, whatever the answer. It counts as long as nothing is mounted anew.
 func (r *Root) probe(hung []*hungCall, remounted int) {
 	rs := r.roots
 	well := rs.answers(func() error { return lookInto(r.folder) })

@@ -42,8 +42,8 @@ func sickOf(t *testing.T, r *bulkhead.Root, parts ...*part) {
 	}
 }
 
-// A root of which a part hangs stays sick while its folder, and all else, answers: else it would turn sick and well in turns, and hold a batch up
-// each time.
+// A root of which a part hangs stays sick while its folder, and all else, answers: else it would turn sick and well in
+// turns, and hold a batch up each time.
 func TestRootIsSickAsLongAsWhatHungHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		roots := bulkhead.New(bulkhead.Options{Deadline: 10 * time.Second})
@@ -74,7 +74,8 @@ func TestRootIsSickAsLongAsWhatHungHangs(t *testing.T) {
 	})
 }
 
-// What hung may fail at last, as on a file server that is mounted softly; then the probe tells whether the root answers.
+// What hung may fail at last, as on a file server that is mounted softly; then the probe tells whether the root
+// answers.
 func TestRootIsWellWhenWhatHungIsAnsweredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		roots := bulkhead.New(bulkhead.Options{Deadline: 10 * time.Second})

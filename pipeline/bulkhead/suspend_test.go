@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A time in which the process did not run says nothing about storage, unless it seems to be the rule: then the machine is busy.
+// A time in which the process did not run says nothing about storage, unless it seems to be the rule: then the machine
+// is busy.
 func TestSuspendedTimeDoesNotCount(t *testing.T) {
 	const every = 50 * time.Millisecond
 	at := time.Now()

@@ -1,5 +1,6 @@
-// Package codec turns encoded bytes into pixels. It looks at the bytes, never at the name, checks the plan's limits against the
-// header before anything is allocated, and hands the rest to the format's own package. It starts no goroutine.
+// Package codec turns encoded bytes into pixels. It looks at the bytes, never at the name, checks the plan's limits
+// against the header before anything is allocated, and hands the rest to the format's own package. It starts no
+// goroutine.
 //
 // All its errors are verdicts on the bytes: the same on every machine.
 package codec
@@ -36,16 +37,17 @@ type Limits struct {
 	Pixels int64 `json:"pixels"`
 	// Scans is the largest number of scans of a JPEG file.
 	Scans int `json:"scans"`
-	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each visits,
-	// where one of a sequential scan counts as 8, and a restart as 6.
+	// ScanBlocks is the largest sum over the scans of a JPEG file of several of the blocks of 8×8 samples that each
+	// visits, where one of a sequential scan counts as 8, and a restart as 6.
 	ScanBlocks int64 `json:"scan_blocks"`
 }
 
 // maxSide is the largest side that the JPEG decoder and Pillow take.
 const maxSide = 65500
 
-// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression bomb. Files to 256 MiB,
-// and the scans of a JPEG, which it does not limit, to what jpeg.Limits says. They are the highest limits too.
+// DefaultLimits are Pillow's: sides to 65,500 and 178,956,970 pixels, beyond which it refuses a file as a decompression
+// bomb. Files to 256 MiB, and the scans of a JPEG, which it does not limit, to what jpeg.Limits says. They are the
+// highest limits too.
 func DefaultLimits() Limits {
 	return Limits{
 		EncodedBytes: 256 << 20, Side: maxSide, Pixels: 178_956_970,
@@ -89,8 +91,8 @@ func (l Limits) checkSize(w, h int) error {
 	return nil
 }
 
-// A format decodes one picture after another, in memory of its own. Parse allocates nothing that depends on the size it returns. Release lets
-// go of src until the next Parse.
+// A format decodes one picture after another, in memory of its own. Parse allocates nothing that depends on the size it
+// returns. Release lets go of src until the next Parse.
 type format interface {
 	Parse(src []byte) (w, h int, err error)
 	Decode(r image.Rectangle, sink pixel.Sink) error
@@ -126,8 +128,8 @@ func NewDecoder(level string) *Decoder {
 	return d
 }
 
-// Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the next call, or
-// Release.
+// Parse looks at a file and returns the picture's size. Orientation tags are ignored. The decoder keeps src until the
+// next call, or Release.
 func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	d.current, d.upright.orientation = nil, 1
 	defer d.UseIndex(nil, 0)
@@ -148,7 +150,8 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 	return w, h, nil
 }
 
-// ParseMask is Parse for a mask, a PNG with a palette or grey; Decode then gives the number that each pixel is, three times.
+// ParseMask is Parse for a mask, a PNG with a palette or grey; Decode then gives the number that each pixel is, three
+// times.
 func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
 	if w, h, err = d.Parse(src, l); err != nil {
 		return 0, 0, err
@@ -179,7 +182,8 @@ func (d *Decoder) Format(src []byte) string {
 	return ""
 }
 
-// Decode gives the rows of region r of the parsed picture, as RGB, to sink. Damage that shows only there is an error too.
+// Decode gives the rows of region r of the parsed picture, as RGB, to sink. Damage that shows only there is an error
+// too.
 func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	if d.current == nil {
 		return errors.New("decode without a parsed picture")
@@ -190,7 +194,8 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	return d.current.Decode(r, sink)
 }
 
-// Check says whether the parsed picture decodes, where nothing of it is needed: the error is what Decode would say of any region.
+// Check says whether the parsed picture decodes, where nothing of it is needed: the error is what Decode would say of
+// any region.
 func (d *Decoder) Check() error {
 	if d.current == format(d.jpeg) { // whose damage Parse finds
 		return nil
@@ -203,7 +208,8 @@ type nowhere struct{}
 
 func (nowhere) Rows([]byte, int, int) {}
 
-// Release lets go of the parsed file, and of memory that only a huge one needs. Until the next Parse there is nothing to decode.
+// Release lets go of the parsed file, and of memory that only a huge one needs. Until the next Parse there is nothing
+// to decode.
 func (d *Decoder) Release() {
 	d.current = nil
 	for _, f := range d.formats {

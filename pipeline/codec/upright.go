@@ -17,8 +17,8 @@ type upright struct {
 	rows        strip.Writer
 }
 
-// ParseUpright is Parse for a picture that is turned as its EXIF data says: the size it returns and the regions that Decode
-// takes are those of the turned one.
+// ParseUpright is Parse for a picture that is turned as its EXIF data says: the size it returns and the regions that
+// Decode takes are those of the turned one.
 func (d *Decoder) ParseUpright(src []byte, l Limits) (w, h int, err error) {
 	if w, h, err = d.Parse(src, l); err != nil {
 		return 0, 0, err

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// listFile is a list while it is written: to a file in the cache's folder, from where that fails to one in the private folder,
-// and where that fails too to the memory of this process. What was written before moves along.
+// listFile is a list while it is written: to a file in the cache's folder, from where that fails to one in the private
+// folder, and where that fails too to the memory of this process. What was written before moves along.
 type listFile struct {
 	ctx     context.Context
 	cache   *cache
@@ -37,7 +37,8 @@ func (c *cache) begin(ctx context.Context) (*listFile, error) {
 // avoid uses the cache's folder no more.
 func (c *cache) avoid(cause error) { c.dir, c.none = "", cause }
 
-// open begins a file in a folder, whose lists may take limit bytes in all, or in the next place; none is why there is no folder.
+// open begins a file in a folder, whose lists may take limit bytes in all, or in the next place; none is why there is
+// no folder.
 func (l *listFile) open(dir string, none error, limit int64) error {
 	if none != nil {
 		return l.move(none)

@@ -33,7 +33,8 @@ func nowhere(t testing.TB, told *[]*KeepError) Options {
 	}}
 }
 
-// TestListsOfTheProcess: where no folder takes the list, the process keeps it, finds it as long as the folders are the same, and says so.
+// TestListsOfTheProcess: where no folder takes the list, the process keeps it, finds it as long as the folders are the
+// same, and says so.
 func TestListsOfTheProcess(t *testing.T) {
 	var told []*KeepError
 	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg", "b/y.jpg"), nowhere(t, &told)
@@ -74,7 +75,8 @@ func TestListsOfTheProcessAreBounded(t *testing.T) {
 	}
 }
 
-// TestPrivateFolder: where the cache folder cannot be written, a folder that nobody else can enter is used, and nothing that somebody planted there.
+// TestPrivateFolder: where the cache folder cannot be written, a folder that nobody else can enter is used, and nothing
+// that somebody planted there.
 func TestPrivateFolder(t *testing.T) {
 	mine := "feedwater-" + strconv.Itoa(os.Geteuid())
 	for _, test := range []struct {
@@ -143,7 +145,8 @@ func TestPrivateFolder(t *testing.T) {
 	}
 }
 
-// TestFolderOfSomebodyElse needs the right to give folders away; others see by the mode alone that a planted folder is none of theirs.
+// TestFolderOfSomebodyElse needs the right to give folders away; others see by the mode alone that a planted folder is
+// none of theirs.
 func TestFolderOfSomebodyElse(t *testing.T) {
 	dir := t.TempDir() + "/feedwater"
 	treetest.Must(t, os.Mkdir(dir, 0o700))
@@ -186,8 +189,8 @@ func TestOneScanOfMany(t *testing.T) {
 	})
 }
 
-// TestOneScanOfManyProcesses: this test is the parent and, where the environment names a root, the eight ranks of a machine, whose cache cannot be
-// written.
+// TestOneScanOfManyProcesses: this test is the parent and, where the environment names a root, the eight ranks of a
+// machine, whose cache cannot be written.
 func TestOneScanOfManyProcesses(t *testing.T) {
 	const variable = "FEEDWATER_TEST_RANK_ROOT"
 	if root := os.Getenv(variable); root != "" {
@@ -234,8 +237,8 @@ func held(t *testing.T, o Options, root string) *os.File {
 	return f
 }
 
-// TestScanElsewhere: whoever waits for another process's scan tells how far it is, ends when his context does, and goes on by himself when it stands
-// still.
+// TestScanElsewhere: whoever waits for another process's scan tells how far it is, ends when his context does, and goes
+// on by himself when it stands still.
 func TestScanElsewhere(t *testing.T) {
 	root, o := treetest.Grow(t, t.TempDir(), "a/x.jpg"), options(t)
 	f := held(t, o, root)

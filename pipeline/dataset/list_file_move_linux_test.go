@@ -13,8 +13,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
-// TestListMovesOn: a list of which half is written when its folder fails is kept in the private folder, whether that half can be read back or the
-// scan has to begin anew. It is the same list, and nothing is left behind.
+// TestListMovesOn: a list of which half is written when its folder fails is kept in the private folder, whether that
+// half can be read back or the scan has to begin anew. It is the same list, and nothing is left behind.
 func TestListMovesOn(t *testing.T) {
 	root := many(t, 6000, 100)
 	want := open(t, root, options(t)).Fingerprint()

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// private is a folder that nobody but this user can read, write or exchange, and that lasts until the machine restarts: below XDG_RUNTIME_DIR,
-// else in shared memory. It makes the folder if create says so.
+// private is a folder that nobody but this user can read, write or exchange, and that lasts until the machine restarts:
+// below XDG_RUNTIME_DIR, else in shared memory. It makes the folder if create says so.
 func (c *cache) private(create bool) (string, error) {
 	var errs []error
 	if filepath.IsAbs(c.runtime) {
@@ -45,7 +45,8 @@ func privateBelow(path string, create bool) (string, error) {
 	return filepath.Join(path, "snapshots"), nil
 }
 
-// checkPrivate refuses what is no folder of this user's alone: a link that somebody planted, a folder of somebody else, one that others may enter.
+// checkPrivate refuses what is no folder of this user's alone: a link that somebody planted, a folder of somebody else,
+// one that others may enter.
 func checkPrivate(path string) error {
 	fi, err := os.Lstat(path)
 	if err != nil {

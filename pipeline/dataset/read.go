@@ -25,15 +25,15 @@ type request struct {
 var requests = sync.Pool{New: func() any { return &request{room: make([]byte, 0, 512), name: make([]byte, 0, 512)} }}
 
 // Read reads the file of sample i, whole, over buf and returns buf, grown where it must. When buf is large enough it
-// allocates nothing. Values that lie in files are read too, see ReadValue. The error is a *ChangedError when the file is not the one that the snapshot lists, then the next
-// Open scans again; a *TooLargeError; or a *fs.PathError with the sample's key when the system cannot read it. See
-// store.Store for what ctx ends.
+// allocates nothing. Values that lie in files are read too, see ReadValue. The error is a *ChangedError when the file
+// is not the one that the snapshot lists, then the next Open scans again; a *TooLargeError; or a *fs.PathError with the
+// sample's key when the system cannot read it. See store.Store for what ctx ends.
 func (s *Snapshot) Read(ctx context.Context, i int, buf []byte) ([]byte, error) {
 	return s.ReadIn(ctx, s.generation.Load(), i, buf)
 }
 
-// ReadIn is Read in a generation of the storage. Generations are counted by the caller, who begins the next one when the
-// storage has come back after it did not answer: what was open then may hang for ever, as on a file system that was
+// ReadIn is Read in a generation of the storage. Generations are counted by the caller, who begins the next one when
+// the storage has come back after it did not answer: what was open then may hang for ever, as on a file system that was
 // unmounted and mounted anew, and is left alone from then on.
 func (s *Snapshot) ReadIn(ctx context.Context, generation uint64, i int, buf []byte) ([]byte, error) {
 	r := requests.Get().(*request)

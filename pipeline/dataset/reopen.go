@@ -37,8 +37,8 @@ func (s *Snapshot) readThrough(ctx context.Context, generation uint64, read func
 
 var errNotMoved = errors.New("no other folder lies there")
 
-// reopenAndRead reads through the folder that the snapshot's path leads to now. What is read later is read through that too,
-// unless the read failed: before a file system is mounted an empty folder lies there, which says nothing about the
+// reopenAndRead reads through the folder that the snapshot's path leads to now. What is read later is read through that
+// too, unless the read failed: before a file system is mounted an empty folder lies there, which says nothing about the
 // files. With old given nothing is read where the path leads to what that has open.
 func (s *Snapshot) reopenAndRead(ctx context.Context, generation uint64, old *source, read func(*source) error) error {
 	opened, err := s.reopen()

@@ -9,7 +9,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
-// exchangeFolder puts a copy of a folder, with the same times, in its place, and returns where the folder itself lies then.
+// exchangeFolder puts a copy of a folder, with the same times, in its place, and returns where the folder itself lies
+// then.
 func exchangeFolder(t *testing.T, root string) (earlier string) {
 	t.Helper()
 	earlier = root + ".earlier"
@@ -23,7 +24,8 @@ func exchangeFolder(t *testing.T, root string) (earlier string) {
 	return earlier
 }
 
-// What was open of a folder may hang for ever when its storage comes back: from then on it is read through what lies in its place now.
+// What was open of a folder may hang for ever when its storage comes back: from then on it is read through what lies in
+// its place now.
 func TestReadInAnotherTurn(t *testing.T) {
 	root, o := treetest.Grow(t, t.TempDir()+"/root", "a/x.jpg", "a/y.jpg"), options(t)
 	o.Generation = 3

@@ -110,7 +110,8 @@ func (l *scanLock) tell(samples int) {
 	l.report(samples)
 }
 
-// unlock removes a locked file while it is locked, so that whoever locks it next sees that it is gone, and ends the lock. Nil is none.
+// unlock removes a locked file while it is locked, so that whoever locks it next sees that it is gone, and ends the
+// lock. Nil is none.
 func unlock(f *os.File) {
 	if f != nil {
 		_ = os.Remove(f.Name())
@@ -118,7 +119,8 @@ func unlock(f *os.File) {
 	}
 }
 
-// end lets the next one scan. Only the first call does something: the storage may keep the scan itself for longer than anybody waits for it.
+// end lets the next one scan. Only the first call does something: the storage may keep the scan itself for longer than
+// anybody waits for it.
 func (l *scanLock) end() {
 	l.ended.Do(func() {
 		l.unlockList()
@@ -126,8 +128,9 @@ func (l *scanLock) end() {
 	})
 }
 
-// unlockList ends the lock, and waits no longer for that than CallFolder does. CallFolder may call more than once what it is given, and then the file
-// of that name is somebody else's; where it calls nothing, since the folder is known to hang, the lock ends as soon as the folder answers.
+// unlockList ends the lock, and waits no longer for that than CallFolder does. CallFolder may call more than once what
+// it is given, and then the file of that name is somebody else's; where it calls nothing, since the folder is known to
+// hang, the lock ends as soon as the folder answers.
 func (l *scanLock) unlockList() {
 	f := l.file
 	if f == nil {

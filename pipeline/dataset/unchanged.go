@@ -8,9 +8,9 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
-// Same reports whether later lists the files of this snapshot with the same names, sizes and times in the same directories, of which
-// nothing was touched, and this one can still read them: then it need not be replaced. Of a snapshot that is closed, or whose manifest
-// cannot be read, it is false.
+// Same reports whether later lists the files of this snapshot with the same names, sizes and times in the same
+// directories, of which nothing was touched, and this one can still read them: then it need not be replaced. Of a
+// snapshot that is closed, or whose manifest cannot be read, it is false.
 func (s *Snapshot) Same(later *Snapshot) bool {
 	if s == later {
 		return true

@@ -8,7 +8,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
-// A snapshot is the same as a later one as long as nothing was touched, whether that one was scanned or came from the cache.
+// A snapshot is the same as a later one as long as nothing was touched, whether that one was scanned or came from the
+// cache.
 func TestSame(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(root string) error

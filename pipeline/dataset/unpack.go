@@ -23,7 +23,8 @@ func (s *Snapshot) key(o *store.Object, part string, offset, size int64) readcac
 	return readcache.KeyOf(s.place, string(o.Name), version, part, offset, size)
 }
 
-// unpacker is a snapshot of files whose pictures lie in compressed pages: a page is unpacked as a whole, and its pictures are kept.
+// unpacker is a snapshot of files whose pictures lie in compressed pages: a page is unpacked as a whole, and its
+// pictures are kept.
 type unpacker struct{ *Snapshot }
 
 // keepUnpacked is what a scan gives to the disk that keeps blocks; nil where there is none.

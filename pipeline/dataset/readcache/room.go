@@ -64,8 +64,8 @@ func (c *Cache) each(tell func(path string, fi fs.FileInfo)) {
 // minuteOf is when a block was used last, in minutes.
 func minuteOf(fi fs.FileInfo) int64 { return fi.ModTime().Unix() / 60 }
 
-// removeOldest removes the oldest blocks until seven eighths of the limit are left, and returns how many bytes are. It goes through the folder twice,
-// and keeps in memory what was used in one minute alone.
+// removeOldest removes the oldest blocks until seven eighths of the limit are left, and returns how many bytes are. It
+// goes through the folder twice, and keeps in memory what was used in one minute alone.
 func (c *Cache) removeOldest() int64 {
 	used, byMinute := int64(0), map[int64]int64{}
 	c.each(func(_ string, fi fs.FileInfo) {
@@ -98,7 +98,8 @@ type block struct {
 	lastUsed time.Time
 }
 
-// removeUpTo removes all blocks from before a minute, and of that minute the oldest of so many bytes. It returns how many bytes it removed.
+// removeUpTo removes all blocks from before a minute, and of that minute the oldest of so many bytes. It returns how
+// many bytes it removed.
 func (c *Cache) removeUpTo(minute, bytes int64) (removed int64) {
 	remove := func(path string, size int64) {
 		if os.Remove(path) == nil {

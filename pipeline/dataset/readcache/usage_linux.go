@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is how many bytes the blocks of a folder have, which all who share it count together, in a file. It may be too high, by those who were killed,
-// until room is made.
+// usage is how many bytes the blocks of a folder have, which all who share it count together, in a file. It may be too
+// high, by those who were killed, until room is made.
 type usage struct {
 	mu   sync.Mutex
 	file *os.File

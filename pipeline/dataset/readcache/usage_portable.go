@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// usage is how many bytes the blocks of a folder have, as far as this process has made them. What others make is counted when room is made.
+// usage is how many bytes the blocks of a folder have, as far as this process has made them. What others make is
+// counted when room is made.
 type usage struct{ used atomic.Int64 }
 
 func (u *usage) open(string) error { return nil }

@@ -14,8 +14,9 @@ import (
 	"sync"
 )
 
-// A program that reads samples in a way of its own listens on a socket of this machine. It is asked by 9 bytes: what is asked for, and the number of a
-// sample as u64. It answers with a status, a label as i64, how many bytes there are as u64, and the bytes. All numbers are little-endian.
+// A program that reads samples in a way of its own listens on a socket of this machine. It is asked by 9 bytes: what is
+// asked for, and the number of a sample as u64. It answers with a status, a label as i64, how many bytes there are as
+// u64, and the bytes. All numbers are little-endian.
 const (
 	askCount = iota // samples, in place of the label, and in place of the length how many connections are answered at once
 	askSize         // of a sample, without its bytes
@@ -38,8 +39,8 @@ const (
 // Unlabelled is the label of a sample that has none.
 const Unlabelled = math.MinInt64
 
-// programScheme begins the place of what a program of this machine reads. Behind it stands a name, which stands for the data; the option socket says where
-// the program listens.
+// programScheme begins the place of what a program of this machine reads. Behind it stands a name, which stands for the
+// data; the option socket says where the program listens.
 const programScheme = "python://"
 
 // IsProgram reports whether a place is what a program of this machine reads.
@@ -51,7 +52,8 @@ func WithoutSocket(place string) string {
 	return name
 }
 
-// program is the Store of the samples that a program reads: objects that are called by their numbers. A label is an object's version.
+// program is the Store of the samples that a program reads: objects that are called by their numbers. A label is an
+// object's version.
 type program struct {
 	socket string
 	name   string
@@ -132,7 +134,8 @@ func ask(ctx context.Context, c net.Conn, what byte, number uint64) (label, size
 	return 0, 0, &RaisedError{string(text)}
 }
 
-// talk lends a connection to f. One on which something failed is closed; where a process ended meanwhile, f is called once more on another one.
+// talk lends a connection to f. One on which something failed is closed; where a process ended meanwhile, f is called
+// once more on another one.
 func (p *program) talk(ctx context.Context, f func(net.Conn) error) error {
 	if err := p.open(ctx); err != nil {
 		return err
@@ -201,7 +204,8 @@ func (p *program) OpenDirectory(context.Context, string, []byte) (Directory, err
 	return nil, fs.ErrNotExist
 }
 
-// ReadAt implements Store. Only a whole sample can be read. What a program raises is a *ChangedError: when it was listed it was read.
+// ReadAt implements Store. Only a whole sample can be read. What a program raises is a *ChangedError: when it was
+// listed it was read.
 func (p *program) ReadAt(ctx context.Context, o *Object, b []byte, off int64) error {
 	number, err := strconv.ParseUint(string(o.Name), 10, 63)
 	if err != nil || off != 0 || int64(len(b)) != o.Size {
