@@ -20,8 +20,7 @@ func (d *decompressor) decodeSymbols(window []byte, w, limit int) (int, error) {
 // decodeUntil is decodeSymbols with a pointer to the window. A round of its loop takes literals while bits last, of at
 // least a bit a byte, and a match: 56 + 258 bytes, and 15 that a copy may write too many.
 func (d *decompressor) decodeUntil(p unsafe.Pointer, w, limit int) (int, error) {
-	s, safe := unsafe.Pointer(unsafe.SliceData(d.src)), len(d.src)-8
-	acc, bits, at := d.acc, d.bits, d.at
+	s, safe, acc, bits, at := unsafe.Pointer(unsafe.SliceData(d.src)), len(d.src)-8, d.acc, d.bits, d.at
 	literals, distances := &d.codes.literals, &d.codes.distances
 next:
 	for w < limit {
@@ -32,7 +31,8 @@ next:
 		}
 		e := literals[acc&(1<<literalRoot-1)]
 		for e&isLiteral != 0 {
-			acc, bits = e.drop(acc, bits)
+			acc >>= e & entryBits
+			bits -= uint(e & entryBits) // by drop it takes 3 % longer
 			binary.LittleEndian.PutUint16((*[2]byte)(unsafe.Add(p, w))[:], uint16(e>>8))
 			w += int(e >> 24 & 3)
 			if bits < literalBits {
