@@ -465,7 +465,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 func TestIndexSnapshotMakesCopies(t *testing.T) {
 	dir, progressive := progressiveFolder(t)
 	x := IndexOptions{Dir: t.TempDir(), ProgressiveBytes: 1 << 30}
-	roots := storage.New(storage.Options{})
+	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
 	if err != nil {
