@@ -99,7 +99,7 @@ class Measurement:
 
 def index(data: Data) -> str:
     """Makes the index of a data set, and says what it took."""
-    command = [machine.program(), "index", data.folder, "--index", data.index]
+    command = [machine.program(), "index", data.folder, "--index", data.index, "--index-progressive", "1TiB"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=machine.RUN_S)
     first, second = done.stdout.splitlines()[:2]
     return f"{data.name}: {first}; {second.partition(', in ')[0]}"
@@ -132,13 +132,13 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
     count = pictures.prepare(args.folder, MOST_PICTURES, *folders.values())
     print(f"{about}\n{count} pictures, {rounds} rounds", flush=True)
     all_of_it, measured = machine.Apart(), Measurement(programs, rounds, args.images, args.tensorflow)
-    for number, (name, folder) in enumerate(folders.items()):
+    for number, (name, folder) in enumerate([] if args.encoding else folders.items()):
         data = Data(name, folder, scratch / f"index{number}", scratch / f"crops{number}", count)
         measured.note(f"{name}: {pictures.size(folder) / count / 1000:.0f} KB a picture")
         measured.note(index(data))
         data.draw(programs, rounds + 1)
         measured.measure(data, limits=number == 0)
-    for number, name in enumerate(pictures.ENCODINGS):
+    for number, name in enumerate(name for name in pictures.ENCODINGS if args.encoding in name):
         place = scratch / f"encoding{number}"
         count = pictures.encode(folders["photographs"], place / "pictures", name, MOST_ENCODED)
         data = Data(name, place / "pictures", place / "index", place / "crops", count)
@@ -172,6 +172,10 @@ def main() -> None:
     """Reads the arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="image folder, classes in sub-folders")
+    names = ", ".join(pictures.ENCODINGS)
+    parser.add_argument(
+        "--encoding", metavar="NAME", default="", help=f"rows of some alone, by a part of the name: {names}"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="how often each contestant runs")
     parser.add_argument("--images", type=int, default=4000, help="images per run on all cores, at the least")
     parser.add_argument("--quick", action="store_true", help="two rounds")

@@ -96,7 +96,9 @@ func (u *unit) hire(n int) error {
 		if err != nil {
 			return err
 		}
-		u.workers = append(u.workers, &worker{unit: u, codec: codec.NewDecoder(level), runner: runner})
+		decoder := codec.NewDecoder(level)
+		decoder.RecordCopies(true)
+		u.workers = append(u.workers, &worker{unit: u, codec: decoder, runner: runner})
 	}
 	return nil
 }
