@@ -26,6 +26,7 @@
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
+#   make sources-faults      the same batches from a real S3 server behind delays, cuts, resets and refusals, or an error that names the object
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
 #   make test-hub HUB_PYTHON=python  data sets of Hugging Face give the pictures of their rows; DATA=folder of photographs
@@ -89,6 +90,7 @@ DEADCODE     := golang.org/x/tools/cmd/deadcode@v0.52.0
 GOLANGCI     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Without the clients of clouds that it could find targets by.
 PROMETHEUS   := -tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/promtool@v0.316.0
+TOXIPROXY    := github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0
 VERSITYGW    := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 NFPM         := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 CYCLONEDX    := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
@@ -128,7 +130,7 @@ build-testnode: build
 demo: build $(VENV)/.ready
 	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
 
-test: test-go test-race test-python test-prometheus test-deploy
+test: test-go test-race test-python test-sources test-prometheus test-deploy
 	$(call say,all tests passed)
 
 test-go: $(VENV)/.ready
@@ -259,10 +261,25 @@ bench-sources:
 	$(GO) test -run '^$$' -bench Sources -benchtime 5x ./pipeline
 
 # VersityGW is built once, in three minutes of processor time.
-.PHONY: sources
-sources: build $(VENV)/.ready $(TOOLS)/versitygw
+.PHONY: sources sources-faults test-sources bin/bench-bucket
+sources: build $(VENV)/.ready $(TOOLS)/versitygw bin/bench-bucket
 	$(call say,the same batches from every source)
-	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --versitygw $(TOOLS)/versitygw $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --bucket bin/bench-bucket --versitygw $(TOOLS)/versitygw $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+# The same with pictures that are made, and without VersityGW.
+test-sources: build $(VENV)/.ready bin/bench-bucket
+	$(call say,the same batches from every source, small)
+	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --bucket bin/bench-bucket
+
+sources-faults: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
+	$(call say,faults of a bucket)
+	PYTHONPATH=python $(VENV)/bin/python bench/sources_faults.py --versitygw $(TOOLS)/versitygw --toxiproxy $(TOOLS)/toxiproxy/server $(FEEDWATER_PHOTOS)
+
+bin/bench-bucket:
+	$(GO) build -o $@ ./bench/bucket
+
+$(TOOLS)/toxiproxy/server:
+	GOBIN=$(TOOLS)/toxiproxy CGO_ENABLED=0 $(GO) install $(TOXIPROXY)
 
 $(TOOLS)/versitygw:
 	GOBIN=$(TOOLS) CGO_ENABLED=0 $(GO) install $(VERSITYGW)

@@ -1,7 +1,9 @@
 """The same photographs from every kind of source give the same batches.
 
-Class folders, a list, tar files and MDS on a disk, and in a bucket of a real S3 server if there is one; and one job of
-three nodes, of which one reads the folder and two the bucket. Two epochs each, with labels; a table of digests.
+Class folders, a list, tar and Parquet files and MDS on a disk, in a bucket, and what of it a web server can tell; a
+program's own reader; and one job of three nodes, of which one reads the folder and two the bucket. Two epochs each,
+with labels; a table of digests. The bucket is that of a real S3 server if there is one, else of a stand-in. Without
+photographs pictures are made.
 """
 
 from __future__ import annotations
@@ -29,9 +31,32 @@ from typing import Any
 
 import feedwater
 import numpy as np
+import PIL.Image
 from feedwater import Loader
 
-KEYS = {"AWS_ACCESS_KEY_ID": "feedwater", "AWS_SECRET_ACCESS_KEY": "a-secret-of-a-test"}
+from parquet import write_parquet
+
+KEYS = {"AWS_ACCESS_KEY_ID": "the-access-key", "AWS_SECRET_ACCESS_KEY": "the-secret-key"}
+"""Those of the stand-in, which a real server is given too."""
+PARTS = {"folder": "photos", "list": "list.csv", "tar files": "s-*.tar", "Parquet files": "p-*.parquet", "MDS": "mds"}
+"""What lies in a bucket, by its name in the table."""
+MADE = 60
+"""Pictures that are made where there are no photographs."""
+
+
+class Pictures:
+    """What a program reads by itself."""
+
+    def __init__(self, rows: list[tuple[Path, int]]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, index: int) -> tuple[bytes, int]:
+        """The file of picture index, and its label."""
+        path, label = self._rows[index]
+        return path.read_bytes(), label
 
 
 def digest_of(source: Any, **options: Any) -> tuple[str, float]:
@@ -45,10 +70,24 @@ def digest_of(source: Any, **options: Any) -> tuple[str, float]:
     return total.hexdigest()[:16], time.perf_counter() - began
 
 
-def write_others(root: Path) -> None:
-    """A list, tar files and MDS of the class folders below root/photos."""
+def make_photos(root: Path) -> None:
+    """Pictures of noise in class folders."""
+    rng = np.random.default_rng(1)
+    for at in range(MADE):
+        path = root / f"class{at % 3}" / f"{at:03}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize((160, 120)).save(path)
+
+
+def rows_of(root: Path) -> list[tuple[Path, int]]:
+    """The pictures of the class folders below root/photos, and labels."""
     classes = sorted(path.name for path in (root / "photos").iterdir() if path.is_dir())
-    rows = [(path, label) for label, name in enumerate(classes) for path in sorted((root / "photos" / name).iterdir())]
+    return [(path, label) for label, name in enumerate(classes) for path in sorted((root / "photos" / name).iterdir())]
+
+
+def write_others(root: Path) -> None:
+    """A list, tar and Parquet files and MDS of the class folders below root/photos."""
+    rows = rows_of(root)
     lines = (f'"{path.relative_to(root)}",{label}\n' for path, label in rows)
     (root / "list.csv").write_text("path,label\n" + "".join(lines))
     (root / "mds").mkdir()
@@ -56,6 +95,7 @@ def write_others(root: Path) -> None:
     for shard, first in enumerate(range(0, len(rows), 200)):
         part = rows[first : first + 200]
         write_tar(root / f"s-{shard:02}.tar", part, first)
+        write_parquet(root / f"p-{shard:02}.parquet", [(path.read_bytes(), label) for path, label in part])
         index["shards"].append(write_mds(root / "mds" / f"shard.{shard:05}.mds", part))
     (root / "mds" / "index.json").write_text(json.dumps(index))
 
@@ -92,11 +132,11 @@ def write_mds(name: Path, rows: list[tuple[Path, int]]) -> dict[str, Any]:
 
 
 def put_all(root: Path, address: str) -> None:
-    """Makes a bucket of all files below a folder, by the server's own requests: so they have ETags."""
-    put_object(address, "/bucket", b"")
+    """Makes a bucket called data of all files below a folder, by the server's own requests: so they have ETags."""
+    put_object(address, "/data", b"")
     for path in sorted(root.rglob("*")):
         if path.is_file():
-            put_object(address, "/bucket/" + urllib.parse.quote(str(path.relative_to(root))), path.read_bytes())
+            put_object(address, "/data/" + urllib.parse.quote(str(path.relative_to(root))), path.read_bytes())
 
 
 def put_object(address: str, path: str, data: bytes) -> None:
@@ -157,52 +197,87 @@ def running(port: int, *command: str) -> Iterator[None]:
         process.wait()
 
 
+@contextlib.contextmanager
+def stand_in(program: str, root: Path) -> Iterator[str]:
+    """The address of a server of what lies in a folder: as a bucket called data, and below /plain/."""
+    process = subprocess.Popen([program, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield process.stdout.readline().strip().removeprefix("http://")
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
+@contextlib.contextmanager
+def versity_gateway(program: str, root: Path, place: Path) -> Iterator[str]:
+    """The address of a VersityGW with a bucket called data, of what lies in a folder."""
+    port = free_port()
+    os.environ.update(ROOT_ACCESS_KEY=KEYS["AWS_ACCESS_KEY_ID"], ROOT_SECRET_KEY=KEYS["AWS_SECRET_ACCESS_KEY"])
+    address = f"127.0.0.1:{port}"
+    for folder in ("meta", "objects"):
+        (place / folder).mkdir()
+    command = (program, "--port", address, "posix", "--sidecar", f"{place}/meta", f"{place}/objects")
+    with running(port, *command):
+        put_all(root, address)
+        yield address
+
+
+@contextlib.contextmanager
+def three_nodes(*places: str) -> Iterator[list[str]]:
+    """The addresses of nodes that read these places, each as photos."""
+    with contextlib.ExitStack() as stack:
+        nodes = []
+        for data in places:
+            port = free_port()
+            listen = ("serve", "--listen", f"127.0.0.1:{port}", "--data", f"photos={data}", "--log-level", "error")
+            stack.enter_context(running(port, os.environ["FEEDWATER_BINARY"], *listen))
+            nodes.append(f"127.0.0.1:{port}")
+        yield nodes
+
+
 def main() -> int:
     """Prints the table; 1 where digests differ."""
     parse = argparse.ArgumentParser(description=__doc__)
-    parse.add_argument("photos", type=Path)
-    parse.add_argument("--versitygw", help="program of that name; without it no bucket is read")
+    parse.add_argument("photos", type=Path, nargs="?")
+    parse.add_argument("--bucket", required=True, help="program of bench/bucket")
+    parse.add_argument("--versitygw", help="program of that name, in place of the stand-in's bucket")
     asked = parse.parse_args()
+    os.environ.update(KEYS)
     with tempfile.TemporaryDirectory() as made, contextlib.ExitStack() as stack:
         root = Path(made) / "data"
-        shutil.copytree(asked.photos, root / "photos")
+        if asked.photos is None:
+            make_photos(root / "photos")
+        else:
+            shutil.copytree(asked.photos, root / "photos")
         write_others(root)
         sources: dict[str, tuple[Any, dict[str, Any]]] = {
             "folder": (root / "photos", {}),
             "list": (root / "list.csv", {}),
             "tar files": (root / "s-*.tar", {}),
+            "Parquet files": (root / "p-*.parquet", {}),
             "MDS": (root / "mds", {}),
+            "a program's own": (feedwater.Bytes(Pictures(rows_of(root)), version="1", workers=2), {}),
         }
+        web = bucket = stack.enter_context(stand_in(asked.bucket, root))
         if asked.versitygw:
-            port = free_port()
-            os.environ.update(
-                KEYS, ROOT_ACCESS_KEY=KEYS["AWS_ACCESS_KEY_ID"], ROOT_SECRET_KEY=KEYS["AWS_SECRET_ACCESS_KEY"]
-            )
-            address = f"127.0.0.1:{port}"
-            for folder in ("meta", "objects"):
-                (Path(made) / folder).mkdir()
-            place = ("posix", "--sidecar", f"{made}/meta", f"{made}/objects")
-            stack.enter_context(running(port, asked.versitygw, "--port", address, *place))
-            put_all(root, address)
-            end = f"?endpoint=http://{address}"
-            sources |= {
-                "bucket": (f"s3://bucket/photos{end}", {}),
-                "list in a bucket": (f"s3://bucket/list.csv{end}", {}),
-                "tar files in a bucket": (f"s3://bucket/s-*.tar{end}", {}),
-                "MDS in a bucket": (f"s3://bucket/mds{end}", {}),
-            }
-            nodes = []
-            for data in (str(root / "photos"), f"s3://bucket/photos{end}", f"s3://bucket/photos{end}"):
-                port = free_port()
-                listen = ("serve", "--listen", f"127.0.0.1:{port}", "--data", f"photos={data}", "--log-level", "error")
-                stack.enter_context(running(port, os.environ["FEEDWATER_BINARY"], *listen))
-                nodes.append(f"127.0.0.1:{port}")
-            sources["three nodes, two of them on the bucket"] = ("photos", {"nodes": nodes})
-        found = {name: digest_of(source, **options) for name, (source, options) in sources.items()}
-    print(f"| {'source':40} | {'digest':16} | seconds |\n|{'-' * 42}|{'-' * 18}|--------:|")
-    for name, (digest, took) in found.items():
-        print(f"| {name:40} | {digest:16} | {took:7.2f} |")
-    if len({digest for digest, _ in found.values()}) > 1:
+            bucket = stack.enter_context(versity_gateway(asked.versitygw, root, Path(made)))
+        end = f"?endpoint=http://{bucket}"
+        for name, below in PARTS.items():
+            sources[f"{name} in a bucket"] = (f"s3://data/{below}{end}", {})
+        shards = -(-len(rows_of(root)) // 200) - 1
+        for name, (stem, ending) in {"tar": ("s", "tar"), "Parquet": ("p", "parquet")}.items():
+            sources[f"{name} files by HTTP"] = (f"http://{web}/plain/{stem}-{{00..{shards:02}}}.{ending}", {})
+        sources |= {f"{name} by HTTP": (f"http://{web}/plain/{PARTS[name]}", {}) for name in ("list", "MDS")}
+        nodes = stack.enter_context(three_nodes(str(root / "photos"), *[f"s3://data/photos{end}"] * 2))
+        sources["three nodes, two of them on the bucket"] = ("photos", {"nodes": nodes})
+        print(f"| {'source':40} | {'digest':16} | seconds |\n|{'-' * 42}|{'-' * 18}|--------:|")
+        digests = set()
+        for name, (source, options) in sources.items():
+            digest, took = digest_of(source, **options)
+            digests.add(digest)
+            print(f"| {name:40} | {digest:16} | {took:7.2f} |", flush=True)
+    if len(digests) > 1:
         print("the digests differ", file=sys.stderr)
         return 1
     return 0

@@ -183,8 +183,8 @@ func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse) joinDecision {
 		return joinDecision{err: o.job.checkRevisions(r)}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
 		return joinDecision{newMismatch("data", r.Fingerprint, fingerprint), o.roster.referenceNode(), first}
-	case o.job.stores.check(r) != nil:
-		return joinDecision{err: o.job.stores.check(r)}
+	case o.job.stores.check(m.node.Addr(), r) != nil:
+		return joinDecision{err: o.job.stores.check(m.node.Addr(), r)}
 	case first != nil && masksOf(r) != masksOf(first):
 		return joinDecision{err: newMismatch("masks", masksOf(r), masksOf(first))}
 	case m.changed != "":

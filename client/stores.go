@@ -42,7 +42,7 @@ func (p *storePins) add(addr string, r *pb.OpenResponse) {
 }
 
 // check returns the error of a node that reads other versions of a store than the job; nil of others.
-func (p *storePins) check(r *pb.OpenResponse) error {
+func (p *storePins) check(addr string, r *pb.OpenResponse) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pin, known := p.pins[r.GetStore()]
@@ -50,6 +50,8 @@ func (p *storePins) check(r *pb.OpenResponse) error {
 	switch {
 	case !known || r.GetStore() == "" || pin.versions == r.GetVersions():
 		return nil
+	case pin.node == addr:
+		return &node.DataError{Message: replaced + "those that the job began with: they were replaced in the bucket since"}
 	case pin.node == "":
 		return &node.DataError{Message: replaced + "the job's state was saved with: they were replaced in the bucket. Put the old ones " +
 			"back, or go on with those that are there now by load_state_dict(state, strict=False), in Go from a state without Stores"}

@@ -41,13 +41,14 @@ type Server struct {
 
 	mu       sync.Mutex
 	objects  map[string][]byte
+	tags     map[string]string // of objects
 	fault    func(http.ResponseWriter, *http.Request) bool
 	requests []string
 }
 
 // New starts a server without objects. Close ends it.
 func New() *Server {
-	s := &Server{PageKeys: 1000, Region: "us-east-1", objects: map[string][]byte{}}
+	s := &Server{PageKeys: 1000, Region: "us-east-1", objects: map[string][]byte{}, tags: map[string]string{}}
 	s.Server = httptest.NewServer(s)
 	return s
 }
@@ -56,7 +57,7 @@ func New() *Server {
 func (s *Server) Put(key string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.objects[key] = data
+	s.objects[key], s.tags[key] = data, ETag(data)
 }
 
 // Delete removes an object.
@@ -141,12 +142,13 @@ func Refuse(w http.ResponseWriter, status int, code string) {
 func (s *Server) object(w http.ResponseWriter, r *http.Request, key string) {
 	s.mu.Lock()
 	data, found := s.objects[key]
+	tag := s.tags[key]
 	s.mu.Unlock()
 	if !found {
 		Refuse(w, http.StatusNotFound, "NoSuchKey")
 		return
 	}
-	w.Header().Set("ETag", ETag(data))
+	w.Header().Set("ETag", tag)
 	if s.HeedsNothing {
 		r.Header.Del("If-Match")
 	}
@@ -191,7 +193,7 @@ func (s *Server) list(w http.ResponseWriter, query url.Values) {
 		last = e
 		data, object := s.objects[e]
 		if object && (e == query.Get("prefix") || !strings.HasSuffix(e, query.Get("delimiter"))) {
-			p.Contents = append(p.Contents, contents{url.QueryEscape(e), ETag(data), len(data)})
+			p.Contents = append(p.Contents, contents{url.QueryEscape(e), s.tags[e], len(data)})
 		} else {
 			p.CommonPrefixes = append(p.CommonPrefixes, prefix{url.QueryEscape(e)})
 		}
