@@ -16,6 +16,7 @@
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
+#   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
 #   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make lint                 linters, that generated files are up to date, and that the table of units is
@@ -394,6 +395,21 @@ test-deploy: build test-image $(VENV)/.ready $(TOOLS)/.shellcheck-ready
 test-slurm: build $(VENV)/.ready
 	$(call say,nodes as jobs of Slurm)
 	$(ENGINE_TEST) -s deploy/slurm/test_slurm.py
+
+.PHONY: test-ray
+# Ray is in an environment of its own, on top of .venv.
+test-ray: build $(CURDIR)/.tools/ray/.ready
+	$(call say,nodes as actors of Ray)
+	PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/deploy/ray:$(CURDIR)/python $(CURDIR)/.tools/ray/bin/python -m pytest -q -s -p no:cacheprovider --rootdir deploy deploy/ray/test_ray.py
+
+$(CURDIR)/.tools/ray/.ready: $(VENV)/.ready deploy/ray/requirements.txt
+	$(call say,Ray in .tools/ray: a minute the first time)
+	rm -rf $(@D)
+	$(VENV)/bin/python -m venv $(@D)
+	site() { "$$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }; site $(VENV) >"$$(site $(@D))/feedwater.pth"
+	$(@D)/bin/python -m pip install -q '$(PIP)'
+	$(@D)/bin/python -m pip install -q -r deploy/ray/requirements.txt
+	@touch $@
 
 # The image is made once more, in a copy of the tree that lies elsewhere. The Dockerfile is followed where there is buildah.
 test-image: image

@@ -105,7 +105,7 @@ func (s *spec) labels() map[string]string {
 		"org.opencontainers.image.revision": s.revision,
 		"org.opencontainers.image.created":  s.created.Format(time.RFC3339),
 		"org.opencontainers.image.ref.name": path.Base(strings.ReplaceAll(s.name, ":", "/")),
-		"io.containerd.image.name":          s.name,
+		"io.containerd.image.name":          containerdName(s.name),
 	}
 }
 
@@ -175,4 +175,18 @@ func report(w io.Writer, name string, index v1.ImageIndex) error {
 		fmt.Fprintf(w, "%s: %.1f MB\n", d.Platform, float64(n)/1e6)
 	}
 	return nil
+}
+
+// containerdName is an image's name as Kubernetes looks for it in containerd, where it is imported under what it is called: one without a registry is
+// Docker's there.
+func containerdName(name string) string {
+	host, _, found := strings.Cut(name, "/")
+	switch {
+	case !found:
+		return "docker.io/library/" + name
+	case strings.ContainsAny(host, ".:") || host == "localhost":
+		return name
+	default:
+		return "docker.io/" + name
+	}
 }

@@ -185,7 +185,7 @@ func TestName(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := m.Manifests[0].Annotations
-		if len(m.Manifests) != 1 || a["org.opencontainers.image.ref.name"] != "1.2" || a["io.containerd.image.name"] != "example/feedwater:1.2" {
+		if len(m.Manifests) != 1 || a["org.opencontainers.image.ref.name"] != "1.2" || a["io.containerd.image.name"] != "docker.io/example/feedwater:1.2" {
 			t.Errorf("%v: %+v", platforms, m.Manifests)
 		}
 	}
@@ -264,6 +264,21 @@ func TestDockerfile(t *testing.T) {
 					t.Errorf("nothing makes %s", from)
 				}
 			}
+		}
+	}
+}
+
+// Kubernetes completes the name of a pod's image, and containerd does not complete that of an import.
+func TestContainerdName(t *testing.T) {
+	for name, want := range map[string]string{
+		"feedwater:1.2":                      "docker.io/library/feedwater:1.2",
+		"example/feedwater:1.2":              "docker.io/example/feedwater:1.2",
+		"registry.example.org/feedwater:1.2": "registry.example.org/feedwater:1.2",
+		"localhost/feedwater:1.2":            "localhost/feedwater:1.2",
+		"registry:5000/team/feedwater:1.2":   "registry:5000/team/feedwater:1.2",
+	} {
+		if got := containerdName(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -1,0 +1,167 @@
+"""A pool on a real Ray of four machines of one core each, which all are this one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import feedwater_ray
+import pytest
+from feedwater_ray import FeedwaterPool, find_nodes
+from ray.cluster_utils import Cluster
+
+import ray
+from enginetest.job import BINARY, TRAINER, Told, environment, generate_pictures, told, undisturbed
+from enginetest.pages import ROOT
+from enginetest.processes import Process, await_that, parent_of, with_variable
+
+STEPS = ("--steps", "240", "--batch", "32", "--picture", "64")
+MARK = ("FEEDWATER_RAY_TEST", str(os.getpid()))
+PACE = ("--test-sample-time", "10ms")
+
+
+def report(line: str) -> None:
+    print(f"\n    {line}", end="", flush=True)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return generate_pictures(tmp_path_factory.mktemp("data") / "train").parent
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Four machines. Everything that Ray starts has the mark, and none of it is left."""
+    os.environ.update({**environment(), MARK[0]: MARK[1], "RAY_USAGE_STATS_ENABLED": "0"})
+    os.environ["PYTHONPATH"] += f":{Path(feedwater_ray.__file__).parent}:{ROOT / 'deploy'}"
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 80 << 20})
+    for _ in range(4):
+        cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+    me = os.getpid()
+    await_that("all processes end", lambda: [p for p in with_variable(*MARK) if p != me] == [], 60)
+
+
+@pytest.fixture
+def pool(cluster: Cluster, pictures: Path) -> Iterator[FeedwaterPool]:
+    pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=3, program=str(BINARY), flags=PACE).start()
+    yield pool
+    pool.stop()
+    await_that("all nodes end", lambda: not serving(), 60)
+
+
+def serving() -> list[int]:
+    """The nodes that run."""
+    return [pid for pid in with_variable(*MARK) if b"serve\0" in commandline(pid) and b"sh\0-c" not in commandline(pid)]
+
+
+def commandline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def listed(name: str = "feedwater") -> list[str]:
+    found: list[str] = ray.get(ray.get_actor(name, namespace="feedwater").state.remote())[0]
+    return found
+
+
+def test_faults_under_a_job(cluster: Cluster, pool: FeedwaterPool, pictures: Path, tmp_path: Path) -> None:
+    """A node, an actor and a machine die: each is replaced, and the stream is that of a calm machine."""
+    await_that("three nodes", lambda: len(listed()) == 3, 60)
+    command = [sys.executable, TRAINER, "imagenet/train", "--nodes", find_nodes(), "--period", "0.2", *STEPS]
+    job = Process(command, tmp_path / "trainer", environment())
+    try:
+        follow(cluster, job)
+    finally:
+        job.stop()
+    said = told(job.log)
+    stall, longest = said.stall()
+    report(f"stall {stall:.2%}, longest wait {longest:.2f} s, digest {said.digest}")
+    assert said.digest == undisturbed(pictures / "train", *STEPS), job.tail()
+
+
+def follow(cluster: Cluster, job: Process) -> None:
+    def step(n: int) -> Told:
+        return await_that(f"step {n}", lambda: told(job.log) if len(told(job.log).steps) >= n else None, 120, job.tail)
+
+    def replaced(what: str, before: list[str], within: float) -> None:
+        began = time.time()
+        await_that(
+            f"{what} is replaced", lambda: len(listed()) == 3 and listed() != before, within, lambda: str(listed())
+        )
+        report(f"{what} → replaced {time.time() - began:.1f} s")
+
+    step(30)
+    before = listed()
+    os.kill(serving()[0], signal.SIGKILL)
+    replaced("kill -9 of a node", before, 30)
+    step(80)
+    before = listed()
+    os.kill(next(iter(actors())), signal.SIGKILL)
+    replaced("kill -9 of an actor", before, 60)
+    step(130)
+    before = listed()
+    raylets = {node.all_processes["raylet"][0].process.pid: node for node in cluster.list_all_nodes()}
+    cluster.remove_node(raylets[next(iter(actors().values()))], allow_graceful=False)
+    replaced("kill -9 of a machine's raylet", before, 120)
+    cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
+    assert job.wait(240) == 0, job.tail()
+
+
+def actors() -> dict[int, int]:
+    """The processes of actors that have a node, each with the raylet that started it."""
+    return {pid: parent_of(pid) for pid in with_variable(*MARK) if b"ray::Node" in commandline(pid)}
+
+
+def test_a_program_that_is_missing(cluster: Cluster, pictures: Path) -> None:
+    """The error names it, and the machine."""
+    with pytest.raises(RuntimeError, match=r"/opt/none/feedwater is not on \S+"):
+        FeedwaterPool({"imagenet": str(pictures)}, cpus=1, program="/opt/none/feedwater", name="none").start(timeout=20)
+
+
+def test_no_place(cluster: Cluster, pictures: Path) -> None:
+    with pytest.raises(RuntimeError, match="Ray has no place for one"):
+        FeedwaterPool({"imagenet": str(pictures)}, cpus=64, program=str(BINARY), name="large").start(timeout=5)
+
+
+def test_the_number_is_followed(cluster: Cluster, pictures: Path, tmp_path: Path) -> None:
+    """From none to what a trainer needs, four at most."""
+    name, port = "wanted", 17072
+    # One worker of 10 ms makes 100 samples a second; 32 in 0.2 s are 160.
+    options = {"program": str(BINARY), "flags": PACE, "name": name, "port": port, "every": 1.0}
+    pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=0, most=4, **options).start()
+    steps = ("--steps", "200", "--batch", "32", "--picture", "64")
+    nodes = find_nodes(name)
+    env = environment(FEEDWATER_SCALER=os.environ.pop("FEEDWATER_SCALER"))
+    began = time.time()
+    job = Process(
+        [sys.executable, TRAINER, "imagenet/train", "--nodes", nodes, "--period", "0.2", *steps], tmp_path / "job", env
+    )
+    try:
+        await_that("a first node", lambda: len(listed(name)) >= 1, 60, job.tail)
+        report(f"trainer → first node {time.time() - began:.1f} s")
+        await_that("a second node", lambda: len(listed(name)) >= 2, 60, job.tail)
+        report(f"trainer → second node {time.time() - began:.1f} s")
+        assert job.wait(180) == 0, job.tail()
+    finally:
+        job.stop()
+        pool.stop()
+    assert told(job.log).digest == undisturbed(pictures / "train", *steps)
+
+
+def test_the_example(cluster: Cluster, pool: FeedwaterPool) -> None:
+    """The page's script, with Ray Train."""
+    env = {**environment(), "RAY_ADDRESS": cluster.address}
+    command = [sys.executable, str(ROOT / "deploy/ray/train.py"), "imagenet/train"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0 and "loss" in done.stdout, done.stdout[-2000:] + done.stderr[-3000:]
