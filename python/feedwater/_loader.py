@@ -14,7 +14,7 @@ from ._batch.copies import copy_of
 from ._common.numbers import to_whole
 from ._config import Config
 from ._dataset.change_guard import ChangeGuard
-from ._engine import Engine
+from ._engine.engine import Engine
 from ._explain import explain_plan
 from ._meter.pace import Stats
 from ._order.cursor import Cursor
@@ -250,7 +250,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank. May start the agent, to count the samples."""
-        return self._engine.count_steps()
+        return self._engine.shape.count_steps()
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """The next pass is that epoch. Needed only to go elsewhere than on; a state just loaded keeps its cursor.
@@ -291,7 +291,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         epoch, consumed = self._cursor.place_before(lag)
         if lag == 0 and self._cursor.pending and self._cursor.skipped is not None:
             self._engine.start_pass()  # a state of a place amid an epoch has what its sampler gave before
-            consumed = self._engine.find_start(epoch, self._cursor.skipped)
+            consumed = self._engine.shape.find_start(epoch, self._cursor.skipped)
         if lag == 0 and self._engine.at_end():
             epoch, consumed = self._cursor.following
         return self._engine.describe_state(epoch, consumed)
@@ -306,11 +306,11 @@ class Loader(DataLoaderAttributes, Generic[B]):
         loaded = State.from_dict(state)
         self._engine.load_state(loaded, strict)
         self._cursor.load_place(loaded.epoch, loaded.consumed)
-        self._engine.sampler_epoch.note_epoch()
+        self._engine.shape.sampler_epoch.note_epoch()
         self._progress.drop_peeked()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"config": self._config, "state": self.state_dict(), "told": self._engine.sampler_epoch.known}
+        return {"config": self._config, "state": self.state_dict(), "told": self._engine.shape.sampler_epoch.known}
 
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         self._config, self._dataset = pickled["config"], None
@@ -318,7 +318,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         state = pickled["state"]
         if state["epoch"] or state["consumed"] or state.get("sampler"):
             self.load_state_dict(state)
-        self._engine.sampler_epoch.known = pickled["told"]
+        self._engine.shape.sampler_epoch.known = pickled["told"]
 
     def record_stream(self, stream: Any) -> None:
         """Says that the program copies batches on that stream of torch.cuda too. For pin_memory=True; once is enough.
@@ -339,7 +339,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         """
         if self._progress.has_peeked:
             raise Error("feedback() after peek(): the next batch is named already. Call it before")
-        self._engine.learn_outcomes(indices, values, self._replays.repeat_at)
+        self._engine.policies.learn_outcomes(indices, values, self._replays.repeat_at, self._engine.ranks)
 
     def probes(self) -> npt.NDArray[np.bool_]:
         """Which rows of the batch just returned are CTAugment's probes, that feedback is wanted of."""
@@ -355,7 +355,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
     @property
     def classes(self) -> list[str]:
         """Names of the classes; class i has label i. May start the agent."""
-        return list(self._engine.open_plan().classes)
+        return list(self._engine.opening.open_plan().classes)
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -388,7 +388,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
 
     def explain(self) -> str:
         """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
-        return explain_plan(self._config, self._engine.open_plan(), self._engine.python)
+        return explain_plan(self._config, self._engine.opening.open_plan(), self._engine.python)
 
     def preview(self, samples: int = 4, epochs: int = 5, *, seed: int = 0, width: int = 224) -> Preview:
         """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.

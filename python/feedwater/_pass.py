@@ -88,7 +88,7 @@ class Sized:
         self._loader = loader
 
     def __len__(self) -> int:
-        return self._loader._engine.count_samples()
+        return self._loader._engine.shape.count_samples()
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
@@ -125,7 +125,7 @@ class EpochShim:
     def __len__(self) -> int:
         if self._loader._config.batch_sampler is not None:
             raise TypeError("the batch_sampler decides how many samples an epoch has")
-        return self._loader._engine.count_rank_samples()
+        return self._loader._engine.shape.count_rank_samples()
 
     def set_epoch(self, epoch: int) -> None:
         self._loader.set_epoch(epoch)

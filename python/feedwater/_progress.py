@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 from ._common.numbers import to_whole
 from ._dataset.change_guard import ChangeGuard
-from ._engine import Engine, Ready
+from ._engine.engine import Engine, Ready
 from ._order.cursor import Cursor, Position
 from .errors import Error
 
@@ -51,11 +51,11 @@ class Progress:
             raise ValueError(f"set_epoch({epoch!r}): needs a whole number from 0 to 2**32 - 1")
         self.cursor.set_epoch(whole)
         self._engine.rank_check.note_epoch(whole)
-        self._engine.sampler_epoch.note_epoch()
+        self._engine.shape.sampler_epoch.note_epoch()
 
     def _read_sampler_epoch(self) -> None:
         """What the program told its sampler is told to us."""
-        wish = self._engine.sampler_epoch.take_wish()
+        wish = self._engine.shape.sampler_epoch.take_wish()
         if wish is not None:
             self.set_epoch(wish)
 
@@ -83,7 +83,7 @@ class Progress:
         self._engine.pace.end_pass()
         self._engine.start_pass()
         if self.cursor.skipped is not None:
-            self.cursor.begin_at(self._engine.find_start(self.cursor.at.place[0], self.cursor.skipped))
+            self.cursor.begin_at(self._engine.shape.find_start(self.cursor.at.place[0], self.cursor.skipped))
         if self._peeked is not None and self._peeked.step.key != self.cursor.at.place:
             self._peeked = None
         if self._made_of is not None:
@@ -109,7 +109,7 @@ class Progress:
         ready = self.next_ready()
         if ready is None:
             self.cursor.finish_pass()
-            engine.sampler_epoch.expect_epoch(self.cursor.place[0])
+            engine.shape.sampler_epoch.expect_epoch(self.cursor.place[0])
             raise StopIteration
         engine.pace.leave_next(entered)
         step, batch = ready.step, ready.batch

@@ -29,7 +29,7 @@ def _check_not_stacked(fetcher: Any) -> None:
 
 def _check_not_split(frame: FrameType | None, loader: Loader[Any]) -> None:
     """Raises Error if Accelerate would split among the ranks what this rank has its share of already."""
-    ranks = loader._engine.find_ranks()
+    ranks = loader._engine.shape.find_ranks()
     while frame is not None and ranks.world > 1:
         if frame.f_globals.get("__name__") == "accelerate.data_loader":
             raise Error(

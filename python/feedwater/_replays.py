@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._agent.replay import Last, Sample, check_index, replay_samples
 from ._config import Config
-from ._engine import Engine
+from ._engine.engine import Engine
 from ._order.cursor import Cursor
 from .errors import Error
 
@@ -33,7 +33,7 @@ class Replays:
 
     def find_probes(self) -> npt.NDArray[np.bool_]:
         """As Loader.probes."""
-        last, learning = self.last, self._engine.learning
+        last, learning = self.last, self._engine.policies.learning
         if last is None or learning is None:
             raise Error("probes() is about the last batch of a Loader whose transform has CTAugment")
         import numpy as np
@@ -44,7 +44,7 @@ class Replays:
 
     def replay_sample(self, index: int, epoch: int | None, repeat: int | None) -> Sample:
         """As Loader.replay."""
-        index, epoch = check_index("index", index, self._engine.open_plan().samples), self._resolve_epoch(epoch)
+        index, epoch = check_index("index", index, self._engine.opening.open_plan().samples), self._resolve_epoch(epoch)
         repeat = self._resolve_repeat(index, epoch) if repeat is None else check_index("repeat", repeat, 1 << 32)
         if self.last is not None and (epoch != self.last.epoch or index not in self.last.indices):
             self._check_untaught()
@@ -63,15 +63,15 @@ class Replays:
             repeats = [self.repeat_at(last.place(row)) for row, _ in held]
             params: dict[str, Any] = {"epoch": epoch, "indices": [i for _, i in held], "repeats": repeats}
         else:
-            position = check_index("position", position, self._engine.count_positions())
+            position = check_index("position", position, self._engine.shape.count_positions())
             if self._config.listed:
                 raise Error("with a sampler only the last batch can be replayed by position; use replay(index, epoch)")
-            params = {"epoch": epoch, "position": position, "count": self._engine.batch_size_at(position)}
+            params = {"epoch": epoch, "position": position, "count": self._engine.shape.batch_size_at(position)}
             begins = epoch, position
         return replay_samples(self._engine.feed.session, params | self._policy_params(begins))
 
     def _check_untaught(self) -> None:
-        learning = self._engine.learning
+        learning = self._engine.policies.learning
         if learning is not None and learning.policy.was_taught():
             raise Error(
                 "replay: CTAugment draws by what was learnt until then, and which batch had this sample is not known: "
@@ -80,7 +80,7 @@ class Replays:
 
     def _policy_params(self, begins: tuple[int, int] | None = None) -> dict[str, Any]:
         """What CTAugment draws by, as the agent takes it: in the last batch, or in that which begins there."""
-        policy = self._engine.policy_at(begins)
+        policy = self._engine.policies.policy_at(begins)
         return {} if policy is None else {"policy": base64.b64encode(policy.encoded).decode()}
 
     def _resolve_epoch(self, epoch: int | None) -> int:
@@ -94,7 +94,7 @@ class Replays:
         rows = [row for row, held in enumerate(last.indices) if held == index] if last and last.epoch == epoch else []
         if last and rows:
             return self.repeat_at(last.place(rows[0]))
-        place = self._engine.find_position(index, epoch) if self._config.listed else 0
+        place = self._engine.shape.find_position(index, epoch) if self._config.listed else 0
         if place is None:
             raise Error(
                 f"replay: index={index} is not among the samples that epoch {epoch} is known to have, and its draws go "
@@ -107,4 +107,4 @@ class Replays:
         """The repeat of the sample at a position of the epoch."""
         if self._config.listed:
             return position & 0xFFFFFFFF
-        return position // self._engine.open_plan().samples
+        return position // self._engine.opening.open_plan().samples

@@ -93,7 +93,7 @@ def remote(addresses: list[str], **options: Any) -> Loader[Any]:
 def test_with_any_number_of_workers(data: Path, expected: str, workers: int) -> None:
     loader = make(data, local_workers=workers)
     assert digest(loader, 2) == expected
-    assert loader._engine.open_plan().workers == workers
+    assert loader._engine.opening.open_plan().workers == workers
 
 
 def kernels() -> list[str]:
@@ -107,7 +107,7 @@ def test_with_any_kernels(data: Path, expected: str, level: str, monkeypatch: py
     monkeypatch.setenv("FEEDWATER_KERNELS", level)
     loader = make(data)
     assert digest(loader, 2) == expected
-    assert loader._engine.open_plan().kernels == level
+    assert loader._engine.opening.open_plan().kernels == level
 
 
 def test_with_an_index_and_without(data: Path, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

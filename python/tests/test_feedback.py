@@ -53,7 +53,7 @@ def test_a_run_that_learns_goes_on_the_same_at_any_step_and_with_any_nodes(data:
     with begin(data) as whole:
         expected = train(whole, 0, STEPS)
         learnt = whole.state_dict()["policy"]
-        rates = whole._engine.learning.policy.rates_at(STEPS + 5)
+        rates = whole._engine.policies.learning.policy.rates_at(STEPS + 5)
     assert rates.min() < 0.6 < rates.max(), "it did learn"
     assert len(set(expected)) > STEPS * 0.9
     addresses = [nodes.start(data), nodes.start(data)]
@@ -113,7 +113,7 @@ def test_replay_shows_what_is_drawn_and_what_is_learnt_of_it(data: Path) -> None
                 shown = np.moveaxis(np.asarray(image[row]), 0, -1) if image.shape[1] == 3 else image[row]
                 assert np.array_equal(sample.image, shown)
                 assert drawn["probe"] == probes[row]
-                policy = loader._engine.learning.policy
+                policy = loader._engine.policies.learning.policy
                 change = policy.make_change(loader.last.epoch, index[row : row + 1], [0], [0.25])
                 expected = np.ones(BINS)
                 names = [name for name, _ in OPS]
@@ -143,7 +143,7 @@ def test_batches_of_before_are_replayed_as_they_were_learnt_then(data: Path) -> 
             loader.replay_batch(0, 99)
         with pytest.raises(Error, match="take a sample of the last batch"):
             loader.replay(0, 0)
-        policy = loader._engine.learning.policy
+        policy = loader._engine.policies.learning.policy
         policy.note_change(10_000, Change())
         assert not policy.knows_step(0)
         with pytest.raises(Error, match="which is known of the last 256 steps"):
@@ -165,8 +165,8 @@ def test_levels_that_go_badly_are_drawn_no_more(data: Path) -> None:
     again.load_state(policy.save_state(1), 1)
     assert again.weights_at(1) == policy.weights_at(1)
     with begin(data, op=transforms.CTAugment(depth=16, probe=0), batch_size=50) as loader:
-        loader._engine.learning.policy._rates = np.where(np.arange(BINS) % 17 == 4, 1.0, 0.1)
-        policy = loader._engine.learning.policy
+        loader._engine.policies.learning.policy._rates = np.where(np.arange(BINS) % 17 == 4, 1.0, 0.1)
+        policy = loader._engine.policies.learning.policy
         next(iter(loader))
         allowed = np.frombuffer(policy.weights_at(0).encoded, "<u2") > 0
         for sample in loader.replay_batch(0):

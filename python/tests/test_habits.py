@@ -400,7 +400,7 @@ def test_the_time_of_batch_transform_is_no_wait(fake: Any, monkeypatch: pytest.M
 
     clock = [0.0]
     monkeypatch.setattr(feedwater._meter.pace, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(feedwater._engine.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(feedwater._engine.engine.time, "perf_counter", lambda: clock[0])
 
     def slow(batch: Any, rng: np.random.Generator) -> Any:
         clock[0] += 3.0

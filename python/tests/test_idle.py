@@ -480,7 +480,7 @@ def test_the_loader_tells(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     loader = fake.loader(batch_transform=lambda batch, rng: clock.spend(2.0) or batch)
     assert loader.stats().idle_s is loader.stats().idle_share is loader.stats().last_idle_s is None
     monkeypatch.setattr(feedwater._meter.pace, "perf_counter", clock)
-    monkeypatch.setattr(feedwater._engine.time, "perf_counter", clock)
+    monkeypatch.setattr(feedwater._engine.engine.time, "perf_counter", clock)
     take = loader._engine.feed.take_batch
     monkeypatch.setattr(loader._engine.feed, "take_batch", lambda *a: clock.spend(1.0) or take(*a))
     it = iter(loader)

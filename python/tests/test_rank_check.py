@@ -152,7 +152,7 @@ def test_revisions_and_fingerprints_that_differ_are_named(
         patch.setitem(_rank_check.UNITS, "order", 99)
         with pytest.raises(ValueError, match=r"revision of order of this package is \d+ on rank 0 and 99 on rank 1"):
             take(second)
-    opened = vars(third._engine.open_plan())
+    opened = vars(third._engine.opening.open_plan())
     opened["fingerprint"] = "f" * 64
     with pytest.raises(ValueError, match=r"the data set .fingerprint. is .* and f+ on rank 1.*num_replicas=1"):
         take(third)

@@ -125,7 +125,7 @@ def test_positions_of_the_subsets_samples_are_found(folder: Any) -> None:
     loader = make_loader(Subset(folder, CHOSEN), sampler=[0, 5, 3, 4, 1], batch_size=5)
     next(iter(loader))
     engine = loader._engine
-    assert [engine.find_position(index, 0) for index in (7, 51, 12, 90, 33)] == [0, 1, 2, 4, None]
+    assert [engine.shape.find_position(index, 0) for index in (7, 51, 12, 90, 33)] == [0, 1, 2, 4, None]
 
 
 def test_an_index_beyond_the_subset_is_told(folder: Any) -> None:

@@ -44,7 +44,7 @@ class LoopEnd:
         """Whether it was the last of its epoch. Makes the next batch, to know it, where broken rows are left out."""
         loader = self.loader
         engine = loader._engine
-        if loader._config.on_error != "skip" or engine.learning is not None or not engine.cursor.at.returned:
+        if loader._config.on_error != "skip" or engine.policies.learning is not None or not engine.cursor.at.returned:
             return engine.at_end()
         try:
             return loader._progress.peek_ready() is None
@@ -55,7 +55,7 @@ class LoopEnd:
     def remainder(self) -> int:
         """Rows of all ranks that hold a sample that did not come before; 0: all of them; -1: that is not known."""
         engine = self.loader._engine
-        step, order, ranks = engine.cursor.at.step, engine.order, engine.ranks
+        step, order, ranks = engine.cursor.at.step, engine.shape.order, engine.ranks
         if step is None or ranks is None or (getattr(order, "sharded", False) and ranks.world > 1):
             return UNKNOWN
         taken: int = step.end - step.start
