@@ -14,6 +14,7 @@ import sys
 import time
 
 import feedwater
+from feedwater._meter.idle import Reading
 from feedwater._meter.pace import StepTime
 
 BATCH = 16
@@ -27,9 +28,9 @@ def scripted(rank: int, world: int, number: int, step_s: float, idle_s: float) -
     late = 2.5 if noise.random() < 0.03 else 1.0
     idle_s *= late * noise.uniform(0.9, 1.1) * (WORSE if rank == world - 1 else 1.0)
     busy_s = (step_s - idle_s / late) * noise.uniform(0.98, 1.02)
-    turn = StepTime(busy_s + idle_s, 1.1 * idle_s)
-    turn.idle_s = idle_s
-    return turn
+    step = StepTime(busy_s + idle_s, 1.1 * idle_s)
+    step.reading = Reading(idle_s)
+    return step
 
 
 def main() -> None:
@@ -52,8 +53,8 @@ def main() -> None:
     tell = pulse.note_step
 
     def step(at: object) -> None:
-        if pace.turn is not None:
-            pace.turn = scripted(rank, world, pulse.step_number(at), step_s, idle_s)
+        if pace.step is not None:
+            pace.step = scripted(rank, world, pulse.step_number(at), step_s, idle_s)
         tell(at)
 
     pulse.note_step = step

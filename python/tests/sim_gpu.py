@@ -85,6 +85,9 @@ class SimGpu:
     def record_mark(self, stream: Any = None) -> SimMark:
         return SimMark(self, stream or self.place)
 
+    def is_idle(self) -> bool:
+        return self.clock.now >= self.free_at
+
     def find_further(self, place: tuple[int, int]) -> list[tuple[int, int]] | None:
         return None if self.foreign or self.other_work else list(self.further)
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sim_gpu import SimClock, SimGpu
 
+from feedwater._meter.idle import Meter
+from feedwater._meter.marks import Marks
 from feedwater.doctor.probe import backward, loaders
 from feedwater.doctor.probe import loop as loops
 from feedwater.doctor.probe.frames import Frames
@@ -90,7 +92,7 @@ def test_passes_without_backward() -> None:
     assert looked == [(1, 0), (2, 1)]
 
 
-class Meter:
+class LossMeter:
     """As scripts have them."""
 
     def __init__(self) -> None:
@@ -99,7 +101,7 @@ class Meter:
 
 def test_a_graph_that_grows_in_a_meter_is_named() -> None:
     frames = Frames()
-    meter, sums = Meter(), {"loss": torch.zeros(())}
+    meter, sums = LossMeter(), {"loss": torch.zeros(())}
     for _ in range(5):
         for _ in range(20):
             loss = graph()
@@ -123,7 +125,7 @@ def test_the_gpu_rests_until_the_first_copy(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch.Tensor, "to", to := (lambda tensor, *args: tensor))
     to.__name__ = "to"
     looks, loop, one = Looks(), Loop(dict(ABOUT)), torch.ones(())
-    loop.stream.gpu = SimpleNamespace(record_mark=lambda: None)  # type: ignore[assignment]
+    loop.stream.meter._marks = Marks(SimpleNamespace(record_mark=lambda *_: None))  # type: ignore[arg-type]
     loop.steps = 21
     looks.note_step(loop)
     for computes in (0.0, 0.005):
@@ -184,7 +186,7 @@ def test_a_window_times_calls_that_wait_and_ends(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.Tensor, "item", slow)
     before = dict(vars(torch.Tensor)), torch.cuda.synchronize
     looks, loop, one = Looks(), Loop(dict(ABOUT)), torch.ones(())
-    loop.stream.gpu = SimpleNamespace()  # type: ignore[assignment]
+    loop.stream.meter._marks = Marks(SimpleNamespace())  # type: ignore[arg-type]
     for _ in range(40):
         loop.steps += 1
         looks.note_entry()
@@ -206,22 +208,19 @@ def test_a_window_that_is_open_at_the_end_is_closed() -> None:
     loop.steps = 21
     looks.note_step(loop)
     assert dict(vars(torch.Tensor)) == before, "there is no GPU to wait for"
-    loop.stream.gpu = SimpleNamespace()  # type: ignore[assignment]
+    loop.stream.meter._marks = Marks(SimpleNamespace())  # type: ignore[arg-type]
     looks.note_step(loop)
     assert dict(vars(torch.Tensor)) != before
     looks.close_window()
     assert dict(vars(torch.Tensor)) == before
 
 
-def test_the_gpus_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpus_clock() -> None:
     """The loop waits 15 ms of 20 in next; the GPU is busy 20 of 20, and then, with less work, idle 10."""
     for work, idle in ((0.020, 0.0), (0.010, 0.010)):
         clock = SimClock()
         gpu: Any = SimGpu(clock)
-        stream = Stream()
-        stream.gpu = gpu
-        current = SimpleNamespace(query=lambda gpu=gpu, clock=clock: clock.now >= gpu.free_at)
-        monkeypatch.setattr(torch.cuda, "current_stream", lambda current=current: current)
+        stream = Stream(Meter(lambda gpu=gpu: gpu, follow=False, closely=True))
         rows = []
         for step in range(20):
             stream.enter_next()
@@ -240,13 +239,11 @@ def test_the_gpus_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         assert all(row.dry == (work < 0.005) for row in late)
 
 
-def test_further_streams_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_further_streams_are_unknown() -> None:
     clock = SimClock()
     gpu: Any = SimGpu(clock)
     gpu.other_work = "the program uses further streams"
-    stream = Stream()
-    stream.gpu = gpu
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(query=lambda: True))
+    stream = Stream(Meter(lambda: gpu, follow=False, closely=True))
     for step in range(10):
         stream.enter_next()
         clock.spend(0.01)

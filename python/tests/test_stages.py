@@ -544,7 +544,7 @@ def test_nothing_grows_where_no_loader_is_asked(clock: SimClock) -> None:
             model(batch)
         for _ in range(3000):
             model(batch)
-        assert len(s._timeline._cuts) < 1000
+        assert len(s._timeline._marks) < 1000
     assert means(s) == {"data wait": 4.0, "forward": 3.0, "step": 7.0} and s.steps == 19
 
 
@@ -553,11 +553,11 @@ def test_forked_children_are_not_the_loop(clock: SimClock) -> None:
     with feedwater.stages(model) as s:
         for batch in loader(clock, 4 * MS, 2):
             model(batch)
-        before = len(s._timeline._cuts)
+        before = len(s._timeline._marks)
         child = os.fork()
         if not child:
             model(batch)
-            os._exit(len(s._timeline._cuts) - before)
+            os._exit(len(s._timeline._marks) - before)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -48,6 +48,10 @@ class Gpu(Protocol):
         """The mark is not needed any more and may be used again."""
         ...
 
+    def is_idle(self) -> bool:
+        """Whether the stream that the calling thread uses now has done all that was submitted to it; does not wait."""
+        ...
+
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Why that stream is not all of this process's GPU work; "" if it seems to be. May cost a millisecond."""
         ...
@@ -96,6 +100,10 @@ class Cuda:
         """Keeps the event for another mark; it is recorded anew then."""
         if len(self._spare) < SPARE_EVENTS:
             self._spare.append(mark)
+
+    def is_idle(self) -> bool:
+        """Asks the current stream."""
+        return bool(self._torch.cuda.current_stream().query())
 
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Judges by the memory that tensors hold: the allocator notes the device and the stream it was taken for."""

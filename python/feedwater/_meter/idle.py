@@ -1,35 +1,55 @@
-"""The idle meter: how long the GPU stood still because the loop was blocked in next."""
+"""The step meter: how long the GPU stood still because the loop was blocked in next, and how long it takes for a step.
+
+The Loader, through Pace, and the doctor measure by it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from . import gpu_events
 from .gpu_events import Gpu, Mark
+from .marks import Marks
 
-__all__ = ["Meter"]
+__all__ = ["Meter", "Reading"]
 
 MOST_PENDING = 256
-"""Turns whose marks the GPU has not reached; further ones are not measured."""
+"""Steps whose marks the GPU has not reached; further ones are not measured."""
+NOTHING = "nothing was measured yet"
 NO_GPU = "the program uses no GPU with CUDA events"
-"""What is said of the idle where it means nothing."""
+"""What is said of the idle before it means anything, and where it means nothing."""
 UNKNOWN = float("nan")
 LOOK_EVERY = 1024
 """Readings between two looks for work elsewhere; the first looks come after 1, 2, 4, 8 ... readings."""
 
 
-class Reader(Protocol):
-    """Wants to know of a turn how long the GPU stood still for data, and then for the copy of the batch."""
+class Reading(NamedTuple):
+    """What the GPU's clock says of a step; not a number where that cannot be known."""
 
-    idle_s: float | None
-    transfer_s: float | None
+    idle_s: float = UNKNOWN
+    """For how long the GPU stood still for data."""
+    transfer_s: float = UNKNOWN
+    """For how long it stood still for the copy of the batch."""
+    stream_s: float = UNKNOWN
+    """From one return of next to the following one, by the GPU's clock."""
+    dry: bool | None = None
+    """Whether the stream had nothing to do when next was called; None where that was not asked."""
+
+
+NOT_KNOWN = Reading()
+
+
+class Reader(Protocol):
+    """Wants to know of a step what the GPU's clock says of it."""
+
+    reading: Reading | None
+    """None until that is known, or known not to be."""
 
 
 class Turn(NamedTuple):
-    """One turn of the loop whose marks may not be reached yet."""
+    """One step of the loop whose marks may not be reached yet."""
 
     before: tuple[Mark, ...]
     after: tuple[Mark, ...]
@@ -39,14 +59,19 @@ class Turn(NamedTuple):
     wait_s: float
     step_s: float
     reader: Reader | None
+    since: int
+    """Steps since the one that was marked before, of the same pass; 0: there is none, or nobody asks."""
+    dry: bool | None
+    numbered: bool
+    """Whether the next step is measured from here."""
 
 
 class Meter:
-    """Reads, per turn, idle = min(GPU time from the mark before next to the mark after it, blocked time in next).
+    """Reads, per step, idle = min(GPU time from the mark before next to the mark after it, blocked time in next).
 
     The first mark is reached when the stream has done all work submitted before next, the second when in addition next
     has returned. So the time between them is what of the wait the stream had nothing to do in: 0 where the loop was
-    blocked and the GPU still busy. It adds two events a turn and never a sync; readings come as the GPU gets there.
+    blocked and the GPU still busy. It adds two events a step and never a sync; readings come as the GPU gets there.
 
     Low by what data costs outside next: the host's time from next's return to the first work it submits, and the rest
     of the last kernel of a loop that is slower at submitting than the GPU at working. High by the resolution of events,
@@ -56,67 +81,91 @@ class Meter:
     stream stood still for the copy, and for what the host did until it submitted that. This is no idle.
 
     Where the program works on further streams of torch, marks are recorded on them too, and the GPU stood still where
-    all of them had nothing to do: from the last of the first marks to the first of the second ones.
+    all of them had nothing to do: from the last of the first marks to the first of the second ones. With follow=False
+    such a program is unknown. closely has the stream asked, at each call of next, whether it has anything to do.
 
     unknown says why there is no reading, and never goes away once work was seen where the marks do not tell of it.
     """
 
-    def __init__(self, find: Callable[[], Gpu | None] | None = None) -> None:
+    def __init__(
+        self, find: Callable[[], Gpu | None] | None = None, *, follow: bool = True, closely: bool = False
+    ) -> None:
         self.idle_s = self.step_s = self.transfer_s = 0.0
         self._transfers = 0
         self.last_idle_s: float | None = None
-        self.unknown = "nothing was measured yet"
+        self.unknown = NOTHING
         self._find = find or gpu_events.find_gpu
-        self._gpu: Gpu | None = None
+        self._follow, self._closely = follow, closely
+        self._marks: Marks[Turn] | None = None
+        """None until the program uses a GPU."""
         self._before: tuple[Mark, ...] | None = None
         self._after: tuple[Mark, ...] | None = None
         self._further: list[Any] = []
         """Streams beside the loop's that work for this program."""
         self._landed: Mark | None = None
-        self._pending: deque[Turn] = deque()
+        self._dry: bool | None = None
+        self._last_step: int | None = None
+        """Number of the step that was marked last, of this pass."""
+        self._last_mark: Mark | None = None
+        """The one after the latest step that was read, where steps are numbered."""
         self._place: tuple[int, int] | None = None
         self._readings, self._look_at = 0, 1
-        self._off = False
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """None until the program is seen to use one."""
+        return None if self._marks is None else self._marks.clock
 
     def enter_next(self) -> None:
         """next was called."""
         if self._before is not None:
-            self.end_pass()
-        if self._off:
-            return
-        if self._gpu is None:
-            self._gpu = self._find()
-        if self._gpu is None:
-            self.unknown = NO_GPU
+            self._drop_marks()
+        if self._marks is None:
+            gpu = self._find()
+            if gpu is None:
+                self.unknown = NO_GPU
+                return
+            self._marks = Marks(gpu)
+        marks = self._marks
+        if marks.failure:
             return
         if threading.current_thread() is not threading.main_thread():
             self._give_up("next is called outside the main thread, so the GPU may be used by another one")
-        elif len(self._pending) < MOST_PENDING:
-            self._before = self._record_marks()
+        elif len(marks) < MOST_PENDING:
+            self._dry = self._ask_stream(marks) if self._closely else None
+            self._before = self._record_marks(marks)
 
     def note_arrival(self) -> None:
         """The batch is there. What follows before next returns is the program's own work."""
-        if self._before is not None and self._after is None:
-            self._after = self._record_marks()
+        if self._before is not None and self._after is None and self._marks is not None:
+            self._after = self._record_marks(self._marks)
 
     def note_landing(self) -> None:
         """The loop's stream waits for the batch's copy to it, and what follows is other work."""
-        if self._after is not None and self._landed is None:
-            self._landed = self._record_mark()
+        if self._after is not None and self._landed is None and self._marks is not None:
+            self._landed = self._record_mark(self._marks)
 
-    def leave_next(self, wait_s: float, step_s: float, reader: Reader | None = None) -> None:
-        """next returns, after that much blocked time in a turn that took so long.
+    def leave_next(self, wait_s: float, step_s: float, reader: Reader | None = None, step: int | None = None) -> None:
+        """next returns, after that much blocked time in a step that took so long.
 
-        reader is given the turn's idle when it is read; not a number at once, or later, if it will not be.
+        reader is given what the marks say when they are read; that it is not known at once, or later, if it will not
+        be. step: the step's number, where it is to be known how long the GPU takes for one.
         """
         if self._before is not None:
             self.note_arrival()
-        if self._before is not None and self._after is not None:
-            self._pending.append(Turn(self._before, self._after, self._landed, wait_s, step_s, reader))
+        if self._before is not None and self._after is not None and self._marks is not None:
+            since = 0 if step is None or self._last_step is None else step - self._last_step
+            turn = Turn(
+                self._before, self._after, self._landed, wait_s, step_s, reader, since, self._dry, step is not None
+            )
+            self._marks.add(turn.after if turn.landed is None else (*turn.after, turn.landed), turn)
             self._before = self._after = self._landed = None
-        elif reader is not None:
-            reader.idle_s = reader.transfer_s = UNKNOWN
-        if self._pending:
+            self._last_step = step
+        else:
+            self._last_step = None
+            if reader is not None:
+                reader.reading = NOT_KNOWN
+        if self._marks is not None and len(self._marks):
             self.read_marks()
 
     @property
@@ -125,20 +174,29 @@ class Meter:
         return self.unknown not in ("", NO_GPU)
 
     def end_pass(self) -> None:
-        """next returned nothing: its marks mean nothing."""
+        """next returned nothing: its marks mean nothing, and what follows is another pass."""
+        self._drop_marks()
+        self._last_step = None
+
+    def _drop_marks(self) -> None:
         landed = () if self._landed is None else (self._landed,)
         for mark in (*(self._before or ()), *(self._after or ()), *landed):
-            assert self._gpu is not None
-            self._gpu.free_mark(mark)
+            assert self._marks is not None
+            self._marks.clock.free_mark(mark)
         self._before = self._after = self._landed = None
 
     def read_marks(self) -> None:
-        """Takes in the turns that the GPU has come to."""
-        try:
-            while not self._off and self._pending and _is_reached(self._pending[0]):
-                self._add_turn(self._pending.popleft())
-        except (RuntimeError, NotImplementedError) as error:
-            self._give_up(f"the GPU's events cannot be read: {error}")
+        """Takes in the steps that the GPU has come to."""
+        marks = self._marks
+        if marks is None:
+            return
+        while not marks.failure and (turn := marks.take_reached()) is not None:
+            try:
+                self._add_turn(marks, turn)
+            except (RuntimeError, NotImplementedError) as error:
+                self._give_up(f"the GPU's events cannot be read: {error}")
+        if marks.failure and len(marks):
+            self._give_up(marks.failure)
 
     def stats_fields(self) -> dict[str, Any]:
         """The fields of Stats that are the meter's."""
@@ -149,13 +207,11 @@ class Meter:
         known = {"idle_s": idle_s, "idle_step_s": step_s, "last_idle_s": last_s, "transfer_s": transfer_s}
         return {**known, "idle_unknown": self.unknown}
 
-    def _add_turn(self, turn: Turn) -> None:
-        gpu = self._gpu
-        assert gpu is not None
+    def _add_turn(self, marks: Marks[Turn], turn: Turn) -> None:
         before, after = turn.before[0].place, turn.after[0].place
         if not before == after == (self._place or after):
             if turn.reader is not None:
-                turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
+                turn.reader.reading = NOT_KNOWN
             self._give_up("the loop uses several streams or GPUs")
             return
         self._place = after
@@ -166,22 +222,37 @@ class Meter:
         if turn.landed is not None:
             self.transfer_s += transfer_s
             self._transfers += 1
-            gpu.free_mark(turn.landed)
         if turn.reader is not None:
-            turn.reader.idle_s, turn.reader.transfer_s = self.last_idle_s, transfer_s
+            turn.reader.reading = Reading(self.last_idle_s, transfer_s, self._stream_time(turn), turn.dry)
         self.step_s += turn.step_s
         self.unknown = ""
-        for mark in (*turn.before, *turn.after):
-            gpu.free_mark(mark)
+        self._free_marks(marks.clock, turn)
         self._readings += 1
         if self._readings >= self._look_at:
             self._look_at = self._readings + min(self._readings, LOOK_EVERY)
-            self._check_streams(gpu, self._place)
+            self._check_streams(marks.clock, self._place)
+
+    def _stream_time(self, turn: Turn) -> float:
+        """Of a step, by the GPU's clock: steps that were not marked share the time with the one that is."""
+        if not turn.since or self._last_mark is None:
+            return UNKNOWN
+        return self._last_mark.until(turn.after[0]) / turn.since
+
+    def _free_marks(self, gpu: Gpu, turn: Turn) -> None:
+        """All of a step's but the one that the next is measured from."""
+        spent = [*turn.before, *turn.after[1:], *([] if turn.landed is None else [turn.landed])]
+        if self._last_mark is not None:
+            spent.append(self._last_mark)
+        self._last_mark = turn.after[0] if turn.numbered else None
+        if self._last_mark is None:
+            spent.append(turn.after[0])
+        for mark in spent:
+            gpu.free_mark(mark)
 
     def _check_streams(self, gpu: Gpu, place: tuple[int, int]) -> None:
         try:
             reason = gpu.find_elsewhere(place)
-            further = gpu.find_further(place) if reason else self._further
+            further = gpu.find_further(place) if reason and self._follow else None if reason else self._further
         except (RuntimeError, AttributeError, KeyError, NotImplementedError) as error:
             reason, further = f"torch does not tell which streams are in use: {error}", None
         if further is None:
@@ -194,36 +265,35 @@ class Meter:
         self._further = streams
         self.idle_s = self.step_s = self.transfer_s = 0.0
         self._transfers, self._look_at = 0, self._readings + 1
-        self.unknown, self.last_idle_s = "nothing was measured yet", None
-        for turn in self._pending:
+        self.unknown, self.last_idle_s = NOTHING, None
+        self._drop_pending()
+
+    def _drop_pending(self) -> None:
+        for turn in self._marks.take_all() if self._marks is not None else []:
             if turn.reader is not None:
-                turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
-        self._pending.clear()
+                turn.reader.reading = NOT_KNOWN
 
-    def _record_marks(self) -> tuple[Mark, ...] | None:
-        """On the loop's stream, and on the further ones."""
-        marks = [self._record_mark(), *(self._record_mark(stream) for stream in self._further)]
-        return None if None in marks else tuple(mark for mark in marks if mark is not None)
-
-    def _record_mark(self, stream: Any = None) -> Mark | None:
-        if self._off:
-            return None
-        assert self._gpu is not None
+    def _ask_stream(self, marks: Marks[Turn]) -> bool | None:
         try:
-            return self._gpu.record_mark(stream)
+            return marks.clock.is_idle()
         except (RuntimeError, AttributeError, NotImplementedError) as error:
             self._give_up(f"the GPU has no events to measure with: {error}")
             return None
 
+    def _record_marks(self, marks: Marks[Turn]) -> tuple[Mark, ...] | None:
+        """On the loop's stream, and on the further ones."""
+        found = [self._record_mark(marks), *(self._record_mark(marks, stream) for stream in self._further)]
+        return None if None in found else tuple(mark for mark in found if mark is not None)
+
+    def _record_mark(self, marks: Marks[Turn], stream: Any = None) -> Mark | None:
+        failed, mark = bool(marks.failure), marks.record_mark(stream)
+        if marks.failure and not failed:
+            self._give_up(marks.failure)
+        return mark
+
     def _give_up(self, reason: str) -> None:
-        self._off, self.unknown, self.last_idle_s = True, reason, None
+        if self._marks is not None:
+            self._marks.fail(reason)
+        self.unknown, self.last_idle_s = reason, None
         self._before = self._after = self._landed = None
-        for turn in self._pending:
-            if turn.reader is not None:
-                turn.reader.idle_s = turn.reader.transfer_s = UNKNOWN
-        self._pending.clear()
-
-
-def _is_reached(turn: Turn) -> bool:
-    last = turn.after if turn.landed is None else (*turn.after, turn.landed)
-    return all(mark.done() for mark in last)
+        self._drop_pending()

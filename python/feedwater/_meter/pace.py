@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-from .idle import Meter
+from .idle import Meter, Reading
 
 __all__ = ["Pace", "Stats", "StepTime"]
 
@@ -25,7 +25,7 @@ class Stats:
     python_wait_s: float
     """Part of wait_s: for the processes of python=, while the agent's batch was there."""
     step_s: float
-    """Time of all turns of the loop, wait_s and transform_s included; what lies between two passes is not counted."""
+    """Time of all steps of the loop, wait_s and transform_s included; what lies between two passes is not counted."""
     last_wait_s: float
     window: int
     """Batches the agent would like to have wanted or ready at once."""
@@ -46,7 +46,7 @@ class Stats:
     the stream had run dry.
     """
     idle_step_s: float
-    """Time of the turns of the loop that idle_s is of."""
+    """Time of the steps of the loop that idle_s is of."""
     last_idle_s: float | None
     """idle_s of the last step that was read."""
     idle_unknown: str
@@ -70,16 +70,24 @@ class Stats:
 
 
 class StepTime:
-    """One turn of the loop, from one return of next to the following one."""
+    """One step of the loop, from one return of next to the following one."""
 
-    __slots__ = ("idle_s", "step_s", "transfer_s", "wait_s")
+    __slots__ = ("reading", "step_s", "wait_s")
 
     def __init__(self, step_s: float, wait_s: float) -> None:
         self.step_s, self.wait_s = step_s, wait_s
-        self.idle_s: float | None = None
+        self.reading: Reading | None = None
+        """What the GPU's clock says of it; None until the meter has read that."""
+
+    @property
+    def idle_s(self) -> float | None:
         """None until the meter has read it; not a number if it cannot be known."""
-        self.transfer_s: float | None = None
+        return None if self.reading is None else self.reading.idle_s
+
+    @property
+    def transfer_s(self) -> float | None:
         """The same of the wait for the batch's copy, where batches are copied by us."""
+        return None if self.reading is None else self.reading.transfer_s
 
 
 class Pace:
@@ -89,8 +97,8 @@ class Pace:
         self.meter = meter or Meter()
         self.wait_s = self.transform_s = self.step_s = self.last_wait_s = 0.0
         self._inside = self._stopped = 0.0
-        self.turn: StepTime | None = None
-        """The latest turn; None if what came before is no turn: a pass has just begun."""
+        self.step: StepTime | None = None
+        """The latest step; None if what came before is no step: a pass has just begun."""
         self._returned: float | None = None
 
     def enter_next(self) -> float:
@@ -124,9 +132,9 @@ class Pace:
         self.wait_s += self.last_wait_s
         step_s = now - (self._returned if self._returned is not None else entered) - self._stopped
         self.step_s += step_s
-        self.turn = None if self._returned is None else StepTime(step_s, self.last_wait_s)
+        self.step = None if self._returned is None else StepTime(step_s, self.last_wait_s)
         self._returned = now
-        self.meter.leave_next(self.last_wait_s, step_s, self.turn)
+        self.meter.leave_next(self.last_wait_s, step_s, self.step)
 
     def end_pass(self) -> None:
         """A pass ended: what comes before the next batch is no step."""

@@ -35,7 +35,7 @@ class Pulse:
 
         Of what is garbage in a cycle it gives None while finalisers run, which may ask for batches still.
         """
-        self._turns: deque[tuple[int, StepTime]] = deque(maxlen=MOST_STEPS)
+        self._steps: deque[tuple[int, StepTime]] = deque(maxlen=MOST_STEPS)
         self._after = 0.0
         self._place = Ranks(0, 1)
         self._samples = 0
@@ -53,9 +53,9 @@ class Pulse:
 
     def note_step(self, step: Step) -> None:
         """That step's batch is returned now."""
-        turn = self._pace.turn
-        if turn is not None:
-            self._turns.append((self.step_number(step), turn))
+        time = self._pace.step
+        if time is not None:
+            self._steps.append((self.step_number(step), time))
         self._samples = step.size
         now = perf_counter()
         if now >= self._after:
@@ -86,15 +86,15 @@ class Pulse:
         self._after = now + EVERY_S
         self._pace.meter.read_marks()
         parts = [self._encode_head(feed, blocked_s)]
-        turns = self._turns
-        while turns:
-            number, turn = turns[0]
-            if turn.idle_s is None and len(turns) < OVERDUE:
+        steps = self._steps
+        while steps:
+            number, time = steps[0]
+            if time.idle_s is None and len(steps) < OVERDUE:
                 break
-            idle_s = UNKNOWN if turn.idle_s is None else turn.idle_s
-            transfer_s = UNKNOWN if turn.transfer_s is None else turn.transfer_s
-            parts.append(_STEP.pack(number, turn.step_s, turn.wait_s, idle_s, transfer_s))
-            turns.popleft()
+            idle_s = UNKNOWN if time.idle_s is None else time.idle_s
+            transfer_s = UNKNOWN if time.transfer_s is None else time.transfer_s
+            parts.append(_STEP.pack(number, time.step_s, time.wait_s, idle_s, transfer_s))
+            steps.popleft()
         link.send_lossy(b"".join(parts))
 
     def _encode_head(self, feed: Feed, blocked_s: float) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 from .._meter.gpu_events import Gpu, Mark
+from .._meter.marks import Marks
 
 __all__ = ["BACKWARD", "COPY", "DATA", "FORWARD", "OPTIMIZER", "OTHER", "STAGES", "Host", "Loop", "Timeline"]
 
@@ -55,6 +56,10 @@ class Host:
 
     def free_mark(self, mark: Any) -> None:
         """Nothing to keep."""
+
+    def is_idle(self) -> bool:
+        """There is no stream that could have work to do."""
+        return True
 
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Work of other threads is not looked for."""
@@ -126,13 +131,12 @@ class Timeline:
 
     def restart(self, clock: Gpu) -> None:
         """Forgets everything and goes by another clock."""
-        self.clock = clock
+        self._marks: Marks[tuple[Mark, int, Call | None]] = Marks(clock)
+        """Where stages begin, and which; the clock may not have come to them."""
         self.loops: list[Loop] = []
         """In the order they were seen."""
         self.loop_of: WeakKeyDictionary[Any, Loop] = WeakKeyDictionary()
         """By loader, and by iterator."""
-        self.failure = ""
-        """Why nothing is measured any more."""
         self.strayed = False
         """Whether a stage was on another stream than the call of next. Its work counts where it is waited for."""
         self.home: tuple[int, int] | None = None
@@ -140,12 +144,20 @@ class Timeline:
         """Loops with a step begun."""
         self._totals = [0.0] * len(STAGES)
         self._stack: list[tuple[int, object]] = []
-        self._cuts: deque[tuple[Mark, int, Call | None]] = deque()
-        """Where stages begin, and which; the clock may not have come to them."""
         self._mark: Mark | None = None
         """The last cut that was taken in, and the stage that began there."""
         self._begun = OTHER
         self._waited = self._entered = 0.0
+
+    @property
+    def clock(self) -> Gpu:
+        """Whose time it is."""
+        return self._marks.clock
+
+    @property
+    def failure(self) -> str:
+        """Why nothing is measured any more; "" while it is."""
+        return self._marks.failure
 
     def pause(self) -> None:
         """A block ends: what is open is no step."""
@@ -210,14 +222,8 @@ class Timeline:
         self._cut_stage(OTHER, None if got else Call(loop, "end"))
 
     def _cut_stage(self, stage: int, call: Call | None = None) -> None:
-        if self.failure:
-            return
-        try:
-            mark = self.clock.record_mark()
-        except (RuntimeError, AttributeError, NotImplementedError) as error:
-            self.failure = f"no events can be recorded: {error}"
-            return
-        if mark is None:  # a CUDA graph is being captured
+        mark = self._marks.record_mark()
+        if mark is None:  # it has failed, or a CUDA graph is being captured
             return
         if call is not None:
             self.home = mark.place
@@ -225,18 +231,20 @@ class Timeline:
             self.strayed = self.strayed or self.home is not None
             self.clock.free_mark(mark)
             return
-        self._cuts.append((mark, stage, call))
-        if len(self._cuts) >= MOST_CUTS:
+        self._marks.add((mark,), (mark, stage, call))
+        if len(self._marks) >= MOST_CUTS:
             self.read_marks()
 
     def read_marks(self) -> None:
         """Takes in the cuts that the clock has come to."""
+        marks = self._marks
         try:
-            while self._cuts and self._cuts[0][0].done():
-                self._take_mark(*self._cuts.popleft())
+            while (cut := marks.take_reached()) is not None:
+                self._take_mark(*cut)
         except (RuntimeError, NotImplementedError) as error:
-            self.failure = f"events cannot be read: {error}"
-            self._cuts.clear()
+            marks.fail(f"the GPU's events cannot be read: {error}")
+        if marks.failure:
+            marks.take_all()
 
     def _take_mark(self, mark: Mark, stage: int, call: Call | None) -> None:
         last = self._mark
