@@ -274,7 +274,7 @@ test-sources: build $(VENV)/.ready bin/bench-bucket
 
 sources-faults: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
 	$(call say,faults of a bucket)
-	PYTHONPATH=python $(VENV)/bin/python bench/sources_faults.py --versitygw $(TOOLS)/versitygw --toxiproxy $(TOOLS)/toxiproxy/server $(FEEDWATER_PHOTOS)
+	PYTHONPATH=python $(VENV)/bin/python bench/sources_faults.py --versitygw $(TOOLS)/versitygw --toxiproxy $(TOOLS)/toxiproxy/server
 
 bin/bench-bucket:
 	$(GO) build -o $@ ./bench/bucket
