@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/feedwater-io/feedwater/client/internal/storepin"
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
@@ -25,7 +26,7 @@ type job struct {
 	inbox   *inbox
 	pacing  pacing
 	info    atomic.Pointer[pb.OpenResponse] // that the job pins
-	stores  *storePins
+	stores  *storepin.Pins
 	epoch   time.Time // that package pick's seconds are counted from; of the fleet's goroutine
 
 	ctx        context.Context
@@ -34,7 +35,7 @@ type job struct {
 }
 
 func newJob(o Options) *job {
-	j := &job{options: o, log: o.Log, inbox: newInbox(), stores: newStorePins(o.Stores), epoch: time.Now()}
+	j := &job{options: o, log: o.Log, inbox: newInbox(), stores: storepin.New(o.Stores), epoch: time.Now()}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	return j
 }

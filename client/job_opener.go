@@ -42,7 +42,7 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 	case o.job.ctx.Err() != nil:
 		verdict <- joinDecision{err: ErrClosed}
 	case v.err == nil && o.job.info.Load() != nil:
-		o.job.stores.add(m.node.Addr(), r)
+		o.job.stores.Add(m.node.Addr(), r)
 		verdict <- v
 	case v.err != nil:
 		verdict <- v
@@ -50,7 +50,7 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 		verdict <- joinDecision{err: o.split}
 	case o.job.isResumed():
 		o.job.pinAnswer(r)
-		o.job.stores.add(m.node.Addr(), r)
+		o.job.stores.Add(m.node.Addr(), r)
 		verdict <- v
 	default:
 		m.proposal = &proposal{r, verdict}
@@ -83,7 +83,7 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 	for _, m := range answered {
 		v := o.judgeAnswer(m, m.proposal.info)
 		if v.err == nil {
-			o.job.stores.add(m.node.Addr(), m.proposal.info)
+			o.job.stores.Add(m.node.Addr(), m.proposal.info)
 		}
 		m.sendDecision(v)
 	}
@@ -183,8 +183,8 @@ func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse) joinDecision {
 		return joinDecision{err: o.job.checkRevisions(r)}
 	case fingerprint != "" && r.Fingerprint != fingerprint:
 		return joinDecision{newMismatch("data", r.Fingerprint, fingerprint), o.roster.referenceNode(), first}
-	case o.job.stores.check(m.node.Addr(), r) != nil:
-		return joinDecision{err: o.job.stores.check(m.node.Addr(), r)}
+	case o.job.stores.Check(m.node.Addr(), r) != nil:
+		return joinDecision{err: o.job.stores.Check(m.node.Addr(), r)}
 	case first != nil && masksOf(r) != masksOf(first):
 		return joinDecision{err: newMismatch("masks", masksOf(r), masksOf(first))}
 	case m.changed != "":
@@ -243,4 +243,17 @@ func (o *jobOpener) checkOpen() {
 	if refused {
 		o.failOpen(o.roster.allErrors())
 	}
+}
+
+// findOtherVersions finds two nodes whose answers tell other versions of one store; nil if there are none.
+func findOtherVersions(answered []*member) (first, other *member) {
+	told := map[string]*member{}
+	for _, m := range answered {
+		store := m.proposal.info.GetStore()
+		if before := told[store]; before != nil && store != "" && before.proposal.info.GetVersions() != m.proposal.info.GetVersions() {
+			return before, m
+		}
+		told[store] = m
+	}
+	return nil, nil
 }

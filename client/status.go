@@ -50,7 +50,7 @@ func (f *Fleet) Trainer() *pb.Trainer { return f.job.options.Trainer }
 func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.job.info.Load(), f.job.options.Trainer) }
 
 // Stores are those that the job's data lies in, and the versions there, for a state. Nodes that join later may add some.
-func (f *Fleet) Stores() map[string]string { return f.job.stores.all() }
+func (f *Fleet) Stores() map[string]string { return f.job.stores.All() }
 
 func (f *Fleet) publishStatus(now time.Time) {
 	all := make([]NodeStatus, 0, len(f.roster.live))

@@ -55,11 +55,9 @@ next:
 				return w, d.endSymbols(e, acc, bits, at)
 			}
 		}
-		switch {
-		case bits >= matchBits+distanceBits:
-		case at <= safe:
+		if bits < matchBits+distanceBits && at <= safe {
 			acc, bits, at = appendWord(s, acc, bits, at)
-		default:
+		} else if bits < matchBits+distanceBits {
 			acc, bits, at = d.refillFrom(acc, bits, at)
 		}
 		length := e.lengthBase() + e.added(acc)

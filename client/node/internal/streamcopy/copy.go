@@ -1,4 +1,4 @@
-// Package streamcopy copies the bytes of a batch and makes their checksum on the way: each is read once and written past
+// Package streamcopy copies the bytes of a batch with their checksum made on the way: each is read once, and written past
 // the caches, since a batch is larger than these. Nothing is allocated, and no memory is kept.
 package streamcopy
 
