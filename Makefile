@@ -16,6 +16,8 @@
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
+#   make cluster              a real Kubernetes on this machine and a shell with kubectl and helm; for root, its programs are built once, in half an hour
+#   make test-cluster [ONLY=page]  the chart in that Kubernetes: docs/kubernetes.md as it is typed, and what it refuses
 #   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
 #   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
@@ -392,13 +394,26 @@ test-deploy: build test-image $(VENV)/.ready $(TOOLS)/.shellcheck-ready
 
 .PHONY: test-slurm
 # Nothing is installed: the test says which packages are missing.
-test-slurm: build $(VENV)/.ready
+test-slurm: build-testnode $(VENV)/.ready
 	$(call say,nodes as jobs of Slurm)
 	$(ENGINE_TEST) -s deploy/slurm/test_slurm.py
 
+.PHONY: cluster test-cluster
+CLUSTER_CACHE = $(or $(FEEDWATER_CLUSTER_CACHE),$(CURDIR)/.tools/cluster)
+IN_CLUSTER    = FEEDWATER_CLUSTER_CACHE=$(CLUSTER_CACHE) PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/deploy/cluster:$(CURDIR)/python deploy/cluster/run.sh $(VENV)/bin/python
+
+cluster: build image $(VENV)/.ready
+	deploy/cluster/build.sh $(CLUSTER_CACHE)
+	$(IN_CLUSTER) deploy/cluster/shell.py
+
+test-cluster: build image $(VENV)/.ready
+	deploy/cluster/build.sh $(CLUSTER_CACHE)
+	$(call say,the chart in a real cluster)
+	$(IN_CLUSTER) -m pytest -q -s -p no:cacheprovider --rootdir deploy deploy/cluster/$(if $(ONLY),test_$(ONLY).py)
+
 .PHONY: test-ray
 # Ray is in an environment of its own, on top of .venv.
-test-ray: build $(CURDIR)/.tools/ray/.ready
+test-ray: build-testnode $(CURDIR)/.tools/ray/.ready
 	$(call say,nodes as actors of Ray)
 	PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/deploy/ray:$(CURDIR)/python $(CURDIR)/.tools/ray/bin/python -m pytest -q -s -p no:cacheprovider --rootdir deploy deploy/ray/test_ray.py
 

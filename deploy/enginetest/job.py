@@ -15,6 +15,8 @@ from .pages import ROOT
 
 TRAINER = ROOT / "deploy" / "enginetest" / "trainer.py"
 BINARY = Path(os.environ.get("FEEDWATER_BINARY", ROOT / "bin" / "feedwater"))
+PACED = Path(os.environ.get("TEST_NODE_BINARY", ROOT / "bin" / "feedwater-testnode"))
+"""The program for nodes of fixed speed."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ from feedwater_ray import FeedwaterPool, find_nodes
 from ray.cluster_utils import Cluster
 
 import ray
-from enginetest.job import BINARY, TRAINER, Told, environment, generate_pictures, told, undisturbed
+from enginetest.job import PACED, TRAINER, Told, environment, generate_pictures, told, undisturbed
 from enginetest.pages import ROOT
 from enginetest.processes import Process, await_that, parent_of, with_variable
 
@@ -52,7 +52,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def pool(cluster: Cluster, pictures: Path) -> Iterator[FeedwaterPool]:
-    pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=3, program=str(BINARY), flags=PACE).start()
+    pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=3, program=str(PACED), flags=PACE).start()
     yield pool
     pool.stop()
     await_that("all nodes end", lambda: not serving(), 60)
@@ -131,14 +131,14 @@ def test_a_program_that_is_missing(cluster: Cluster, pictures: Path) -> None:
 
 def test_no_place(cluster: Cluster, pictures: Path) -> None:
     with pytest.raises(RuntimeError, match="Ray has no place for one"):
-        FeedwaterPool({"imagenet": str(pictures)}, cpus=64, program=str(BINARY), name="large").start(timeout=5)
+        FeedwaterPool({"imagenet": str(pictures)}, cpus=64, program=str(PACED), name="large").start(timeout=5)
 
 
 def test_the_number_is_followed(cluster: Cluster, pictures: Path, tmp_path: Path) -> None:
     """From none to what a trainer needs, four at most."""
     name, port = "wanted", 17072
     # One worker of 10 ms makes 100 samples a second; 32 in 0.2 s are 160.
-    options = {"program": str(BINARY), "flags": PACE, "name": name, "port": port, "every": 1.0}
+    options = {"program": str(PACED), "flags": PACE, "name": name, "port": port, "every": 1.0}
     pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=0, most=4, **options).start()
     steps = ("--steps", "200", "--batch", "32", "--picture", "64")
     nodes = find_nodes(name)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from slurm_cluster import MAX_ARRAY, Slurm, free_ports, missing
 
-from enginetest.job import TRAINER, generate_pictures, told, undisturbed
+from enginetest.job import PACED, TRAINER, generate_pictures, told, undisturbed
 from enginetest.pages import blocks, replaced
 from enginetest.processes import Process, await_that, parent_of, started_at
 
@@ -38,7 +38,7 @@ def pictures(place: Path) -> Path:
 def slurm(place: Path) -> Iterator[Slurm]:
     lacking = missing()
     assert not lacking, f"this needs a real Slurm: apt-get install {' '.join(lacking)}"
-    cluster = Slurm(place, FEEDWATER_CACHE_DIR=str(place / "cache"))
+    cluster = Slurm(place, FEEDWATER_CACHE_DIR=str(place / "cache"), FEEDWATER_BINARY=str(PACED))
     try:
         began = time.monotonic()
         cluster.start()

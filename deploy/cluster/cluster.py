@@ -1,0 +1,304 @@
+"""A whole Kubernetes on this machine: control plane, one node that runs real containers, and the image of this tree.
+
+It runs within the namespaces that run.sh makes. Programs are those of build.sh; containerd and CNI's
+plugins are Debian's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from images import write_pause, write_trainer
+
+from enginetest.pages import ROOT
+from enginetest.processes import Process, await_that
+
+PROGRAMS = Path(os.environ.get("FEEDWATER_CLUSTER_CACHE", ROOT / ".tools" / "cluster"))
+HERE = "10.97.0.1"
+SERVICES = "10.96.0.0/16"
+PODS = "10.88.0.0/16"
+PAUSE, TRAINER_IMAGE = "feedwater.test/pause:1", "registry.example.org/train:1"
+
+CONTAINERD = """
+version = 2
+root = "{folder}/containerd"
+state = "/run/containerd"
+[grpc]
+  address = "{folder}/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{pause}"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{folder}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      BinaryName = "{programs}/runc"
+      SystemdCgroup = false
+"""
+NETWORK = {
+    "cniVersion": "0.4.0",
+    "name": "pods",
+    "plugins": [
+        {
+            "type": "bridge",
+            "bridge": "cni0",
+            "isGateway": True,
+            "ipMasq": False,
+            "hairpinMode": True,
+            "ipam": {
+                "type": "host-local",
+                "ranges": [[{"subnet": PODS}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+                "dataDir": "/run/cni",
+            },
+        }
+    ],
+}
+KUBECONFIG = f"""
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "https://{HERE}:443", insecure-skip-tls-verify: true}}}}]
+users: [{{name: admin, user: {{token: admintoken}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: admin}}}}]
+current-context: c
+"""
+KUBELET = """
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+cgroupDriver: cgroupfs
+cgroupRoot: /{group}
+containerRuntimeEndpoint: unix://{folder}/containerd.sock
+authentication: {{anonymous: {{enabled: true}}, webhook: {{enabled: false}}}}
+authorization: {{mode: AlwaysAllow}}
+address: 0.0.0.0
+failSwapOn: false
+nodeStatusUpdateFrequency: 2s
+evictionHard: {{memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}}
+readOnlyPort: 0
+maxPods: 60
+imageGCHighThresholdPercent: 100
+imageGCLowThresholdPercent: 99
+"""
+
+
+class Cluster:
+    """The cluster. All that it writes lies in one folder, or in memory that is gone with its namespaces."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.parts = folder, {}  # type: Path, dict[str, Process]
+        self.kubeconfig = folder / "kubeconfig"
+        self.env = {
+            **os.environ,
+            "KUBECONFIG": str(self.kubeconfig),
+            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
+            "HOME": str(folder),
+        }
+        (folder / "pki").mkdir(parents=True)
+        (folder / "cni").mkdir()
+        (folder / "log").mkdir()
+        self.kubeconfig.write_text(KUBECONFIG)
+        self._write_keys()
+
+    def _write_keys(self) -> None:
+        script = """
+        cd "$1"
+        openssl genrsa -out sa.key 2048 && openssl rsa -in sa.key -pubout -out sa.pub
+        for ca in ca proxy-ca; do
+          openssl req -x509 -newkey rsa:2048 -nodes -keyout $ca.key -out $ca.crt -days 30 -subj /CN=$ca
+        done
+        openssl req -newkey rsa:2048 -nodes -keyout proxy.key -out proxy.csr -subj /CN=front-proxy-client
+        openssl x509 -req -in proxy.csr -CA proxy-ca.crt -CAkey proxy-ca.key -CAcreateserial -out proxy.crt -days 30
+        echo admintoken,admin,admin,system:masters >tokens.csv
+        """
+        subprocess.run(["bash", "-euc", script, "keys", self.folder / "pki"], check=True, capture_output=True)
+
+    def start(self) -> float:
+        """Starts all of it. Returns the seconds until the machine is Ready."""
+        began = time.monotonic()
+        subprocess.run(["ip", "address", "add", f"{HERE}/32", "dev", "lo"], check=True)
+        self._start_etcd()
+        self.start_apiserver()
+        self._start_controllers()
+        self._start_containerd()
+        self.start_kubelet()
+        await_that("the machine is Ready", self._is_ready, 120, self.tails)
+        return time.monotonic() - began
+
+    def _run(self, name: str, *arguments: str | Path, program: str | Path | None = None) -> Process:
+        command = [program or PROGRAMS / name, *arguments]
+        self.parts[name] = Process(command, self.folder / "log" / name, self.env, cwd=self.folder)
+        return self.parts[name]
+
+    def _start_etcd(self) -> None:
+        url = "http://127.0.0.1:2379"
+        self._run(
+            "etcd",
+            "--data-dir",
+            self.folder / "etcd",
+            f"--listen-client-urls={url}",
+            f"--advertise-client-urls={url}",
+            "--listen-peer-urls=http://127.0.0.1:2380",
+            "--log-level=error",
+            "--unsafe-no-fsync",
+        )
+
+    def start_apiserver(self) -> None:
+        """Starts the API server, for the first time or once more."""
+        pki = self.folder / "pki"
+        self._run(
+            "kube-apiserver",
+            "--etcd-servers=http://127.0.0.1:2379",
+            "--secure-port=443",
+            "--bind-address=0.0.0.0",
+            f"--advertise-address={HERE}",
+            f"--cert-dir={pki}/api",
+            f"--service-account-key-file={pki}/sa.pub",
+            f"--service-account-signing-key-file={pki}/sa.key",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--token-auth-file={pki}/tokens.csv",
+            "--authorization-mode=Node,RBAC",
+            f"--client-ca-file={pki}/ca.crt",
+            f"--service-cluster-ip-range={SERVICES}",
+            "--allow-privileged=true",
+            f"--requestheader-client-ca-file={pki}/proxy-ca.crt",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-username-headers=X-Remote-User",
+            f"--proxy-client-cert-file={pki}/proxy.crt",
+            f"--proxy-client-key-file={pki}/proxy.key",
+            "--enable-aggregator-routing=true",
+        )
+        await_that(
+            "the API server is ready",
+            lambda: self.kubectl("get", "--raw=/readyz", check=False) == "ok",
+            120,
+            self.tails,
+        )
+
+    def _start_controllers(self) -> None:
+        pki = self.folder / "pki"
+        self._run(
+            "kube-controller-manager",
+            f"--kubeconfig={self.kubeconfig}",
+            f"--service-account-private-key-file={pki}/sa.key",
+            f"--root-ca-file={pki}/api/apiserver.crt",
+            "--use-service-account-credentials=false",
+            "--leader-elect=false",
+            "--horizontal-pod-autoscaler-sync-period=2s",
+            "--node-monitor-grace-period=10s",
+            "--bind-address=127.0.0.1",
+            "--controllers=*",
+            f"--cluster-signing-cert-file={pki}/ca.crt",
+            f"--cluster-signing-key-file={pki}/ca.key",
+        )
+        self._run(
+            "kube-scheduler", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1"
+        )
+        self._run(
+            "kube-proxy",
+            f"--kubeconfig={self.kubeconfig}",
+            "--proxy-mode=iptables",
+            f"--cluster-cidr={PODS}",
+            "--conntrack-max-per-core=0",
+            "--conntrack-tcp-timeout-established=0s",
+            "--conntrack-tcp-timeout-close-wait=0s",
+        )
+
+    def _start_containerd(self) -> None:
+        config = self.folder / "containerd.toml"
+        config.write_text(CONTAINERD.format(folder=self.folder, programs=PROGRAMS, pause=PAUSE))
+        (self.folder / "cni" / "10-pods.conflist").write_text(json.dumps(NETWORK))
+        self._run("containerd", "--config", config, program="containerd")
+        await_that("containerd answers", lambda: self.ctr("version", check=False), 60, self.tails)
+        write_pause(self.folder / "pause.tar", PROGRAMS / "pause", PAUSE)
+        self.import_image(self.folder / "pause.tar")
+        self.import_image(ROOT / "dist" / "image.tar")
+
+    def start_kubelet(self) -> None:
+        """Starts the kubelet."""
+        config = self.folder / "kubelet.yaml"
+        config.write_text(KUBELET.format(folder=self.folder, group=os.environ["FEEDWATER_CLUSTER_GROUP"]))
+        self._run(
+            "kubelet",
+            f"--config={config}",
+            f"--kubeconfig={self.kubeconfig}",
+            f"--root-dir={self.folder}/kubelet",
+            "--hostname-override=machine",
+            f"--node-ip={HERE}",
+        )
+
+    def import_image(self, archive: Path) -> None:
+        """Gives an image to containerd, as docs/kubernetes.md has it."""
+        self.ctr("-n", "k8s.io", "images", "import", str(archive))
+
+    def import_trainer(self) -> None:
+        """The image of the page's training job."""
+        write_trainer(self.folder / "trainer.tar", TRAINER_IMAGE)
+        self.import_image(self.folder / "trainer.tar")
+
+    def ctr(self, *arguments: str, check: bool = True) -> str:
+        """Runs containerd's client."""
+        return self.run("ctr", "--address", f"{self.folder}/containerd.sock", *arguments, check=check)
+
+    def run(self, *command: str | Path, check: bool = True, text: str | None = None) -> str:
+        """Runs a command, and returns what it prints; an AssertionError if it fails and check is set."""
+        done = subprocess.run(
+            [str(w) for w in command], env=self.env, capture_output=True, text=True, timeout=300, input=text, cwd=ROOT
+        )
+        assert not check or done.returncode == 0, f"{command}: {done.stderr}{done.stdout}\n{self.tails()}"
+        return done.stdout if done.returncode == 0 else ""
+
+    def kubectl(self, *arguments: str | Path, check: bool = True, text: str | None = None) -> str:
+        """Runs kubectl."""
+        return self.run(PROGRAMS / "kubectl", *arguments, check=check, text=text)
+
+    def apply(self, *objects: dict[str, Any] | str) -> None:
+        """Applies objects, given as such or as YAML."""
+        text = "\n---\n".join(o if isinstance(o, str) else json.dumps(o) for o in objects)
+        self.kubectl("apply", "-f", "-", text=text)
+
+    def get(self, *what: str) -> dict[str, Any]:
+        """An object, or a list of some."""
+        found: dict[str, Any] = json.loads(self.kubectl("get", *what, "-o", "json"))
+        return found
+
+    def _is_ready(self) -> bool:
+        said = self.kubectl(
+            "get", "nodes", "-o", 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}', check=False
+        )
+        return said == "True"
+
+    def tails(self) -> str:
+        """The last words of each part, and what happened last."""
+        words = [f"--- {name}\n{part.said()[-700:]}" for name, part in self.parts.items()]
+        return "\n".join(words)
+
+    def stop(self) -> None:
+        """Ends the parts. The API server takes a minute when it is asked to: it is killed."""
+        for part in reversed(self.parts.values()):
+            part.stop(9)
+
+
+def processes_of(uid: str, word: str) -> list[int]:
+    """The processes of a pod that have a word in their command line, by the pod's control group."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if (
+                entry.name.isdigit()
+                and uid in (entry / "cgroup").read_text()
+                and word in (entry / "cmdline").read_text().split("\0")
+            ):
+                found.append(int(entry.name))
+        except OSError:  # it has ended
+            continue
+    return found

@@ -1,0 +1,53 @@
+"""The cluster of the tests, and what they ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from workload import NAMESPACE, volume
+
+from cluster import Cluster
+from enginetest.job import generate_pictures
+
+
+def report(line: str) -> None:
+    """A measured number, for the reader of `pytest -s`."""
+    print(f"\n    {line}", end="", flush=True)
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of what is served, with photographs below train."""
+    place = tmp_path_factory.mktemp("data")
+    # Pods run as other users.
+    for folder in (place, place.parent, place.parent.parent):
+        folder.chmod(0o755)
+    return generate_pictures(place / "train").parent
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster, up."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster") / "all")
+    try:
+        report(f"the machine is Ready after {cluster.start():.1f} s")
+        cluster.import_trainer()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def namespace(cluster: Cluster, pictures: Path) -> str:
+    """The namespace of the page, with Pod Security "restricted", and its claim."""
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+        },
+        *volume("imagenet", pictures),
+    )
+    return NAMESPACE

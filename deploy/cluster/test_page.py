@@ -1,0 +1,170 @@
+"""What docs/kubernetes.md has people type, on a real cluster."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from conftest import report
+from workload import NAMESPACE, SMALL, Training, await_nodes, helm, ready
+
+from cluster import Cluster
+from enginetest.job import undisturbed
+from enginetest.pages import ROOT, blocks
+from enginetest.processes import await_that
+
+STEPS = ("--steps", "40", "--batch", "32", "--picture", "64")
+
+
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster, namespace: str) -> float:
+    """The page's first block; seconds until three pods are ready."""
+    commands = [
+        line
+        for line in blocks("docs/kubernetes.md", "sh")[0].replace("\\\n", " ").splitlines()
+        if not line.startswith("make ")
+    ]
+    assert [c.split()[0] for c in commands] == ["helm", "kubectl"]
+    began = time.monotonic()
+    cluster.run("bash", "-euc", f"{commands[0]} {' '.join(SMALL)}")
+    cluster.run("bash", "-euc", commands[1])
+    took = time.monotonic() - began
+    await_nodes(cluster, 3)
+    return took
+
+
+def test_three_pods_are_ready(installed: float) -> None:
+    report(f"helm install → three Ready pods {installed:.1f} s")
+    assert installed <= 15
+
+
+def test_a_job_gets_its_batches(installed: float, cluster: Cluster, pictures: Path) -> None:
+    """The page's Job, found by EndpointSlices with the rights that the chart gives."""
+    began = time.time()
+    job = Training(cluster, "train", STEPS)
+    assert job.digest() == undisturbed(pictures / "train", *STEPS)
+    first = job.told().steps[0]["at"] - began
+    report(f"Job → first batch {first:.1f} s")
+    assert first <= 30
+    job.delete()
+
+
+def test_without_the_role_it_is_named(installed: float, cluster: Cluster) -> None:
+    """The error has the rights that are lacking."""
+    cluster.kubectl("-n", NAMESPACE, "create", "serviceaccount", "stranger")
+    job = Training(cluster, "norole", ["--start-timeout", "6", *STEPS], account="stranger")
+    said = await_that("it gives up", lambda: re.search(".*Error: .*", job.log()), 60, job.log)[0]
+    report(said[:300])
+    assert "403 Forbidden" in said and "Role" in said and "endpointslices" in said, said
+    job.delete()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ("k8s:feedwater/feedwater:grpcs", "grpcs"),
+        ("k8s:feedwater/feedwatr:grpc", "feedwatr"),
+        ("k8s:elsewhere/feedwater:grpc", "elsewhere"),
+    ],
+    ids=["port", "service", "namespace"],
+)
+def test_nodes_that_are_named_wrong(installed: float, cluster: Cluster, nodes: str, said: str) -> None:
+    """The error names what was asked for, within start_timeout."""
+    job = Training(cluster, f"wrong-{said.lower()}", ["--start-timeout", "6", *STEPS], nodes=nodes)
+    await_that("it gives up", lambda: "Error: " in job.log(), 60, job.log)
+    error = next(line for line in job.log().splitlines() if "Error: " in line)
+    report(error[:200])
+    assert said in job.log()
+    job.delete()
+
+
+def test_rights(installed: float, cluster: Cluster) -> None:
+    """Trainers may look up nodes, and nothing else; nodes may nothing."""
+
+    def may(account: str, *what: str) -> bool:
+        return (
+            cluster.kubectl(
+                "auth",
+                "can-i",
+                *what,
+                "-n",
+                NAMESPACE,
+                f"--as=system:serviceaccount:{NAMESPACE}:{account}",
+                check=False,
+            ).strip()
+            == "yes"
+        )
+
+    assert all(may("default", verb, "endpointslices.discovery.k8s.io") for verb in ("get", "list", "watch"))
+    assert not any(
+        may("default", verb, what)
+        for verb, what in [("get", "secrets"), ("list", "pods"), ("delete", "endpointslices.discovery.k8s.io")]
+    )
+    assert not any(may("feedwater", verb, "endpointslices.discovery.k8s.io") for verb in ("get", "list", "watch"))
+
+
+def test_a_folder_of_the_machine_is_refused(installed: float, cluster: Cluster, pictures: Path) -> None:
+    """Pod Security "restricted" lets no pod with a hostPath in."""
+    helm(
+        cluster,
+        "install",
+        "other",
+        str(ROOT / "deploy/helm/feedwater"),
+        "--set",
+        f"data.imagenet.hostPath={pictures}",
+        "--set",
+        "insecure=true",
+        *SMALL,
+    )
+    await_that(
+        "it is refused",
+        lambda: "restricted volume types" in cluster.kubectl("-n", NAMESPACE, "get", "events"),
+        60,
+        cluster.tails,
+    )
+    helm(cluster, "uninstall", "other", "--wait")
+
+
+def test_a_secret_that_is_missing(installed: float, cluster: Cluster) -> None:
+    """Its pods do not start, and describe says why; the others go on."""
+    helm(
+        cluster,
+        "upgrade",
+        "feedwater",
+        str(ROOT / "deploy/helm/feedwater"),
+        "--reuse-values",
+        "--set",
+        "buckets.secret=none",
+    )
+    await_that(
+        "it is said",
+        lambda: 'secret "none" not found' in cluster.kubectl("-n", NAMESPACE, "get", "events"),
+        60,
+        cluster.tails,
+    )
+    assert len(ready(cluster)) == 3
+    helm(cluster, "rollback", "feedwater", "1")
+    await_nodes(cluster, 3)
+
+
+def test_manifests_without_helm(installed: float, cluster: Cluster) -> None:
+    """`kubectl apply -f deploy/kubernetes` is taken as it is by the API server."""
+    said = cluster.kubectl(
+        "apply", "--dry-run=server", "--server-side", "--force-conflicts", "-f", ROOT / "deploy/kubernetes"
+    )
+    assert "deployment.apps/feedwater" in said
+
+
+def test_nothing_is_left(installed: float, cluster: Cluster) -> None:
+    """Helm takes away what it has brought; pods take until they have drained."""
+    helm(cluster, "uninstall", "feedwater", "--wait")
+    kinds = "deployments replicasets services endpointslices configmaps serviceaccounts roles rolebindings secrets"
+    kinds = ",".join([*kinds.split(), "networkpolicies", "poddisruptionbudgets", "pods"])
+    others = {"serviceaccount/default", "serviceaccount/stranger", "configmap/kube-root-ca.crt"}
+
+    def left() -> set[str]:
+        return set(cluster.kubectl("-n", NAMESPACE, "get", kinds, "-o", "name").split()) - others
+
+    await_that("nothing is left", lambda: not left(), 90, lambda: str(left()))
