@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,12 +11,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/grpcerror"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
-// FromStatus makes an error of this package from what a call returned. What has no Reason comes back as it is: trouble
-// on the way.
+// FromStatus makes an error of this package from what a call returned. What has no Reason is trouble on the way: it is
+// told in plain words, and wraps what came. An error that is no call's comes back as it is.
 func FromStatus(err error) error {
+	if told := (*callError)(nil); errors.As(err, &told) {
+		return err
+	}
 	s, ok := status.FromError(err)
 	if !ok || err == nil {
 		return err
@@ -43,13 +48,32 @@ func FromStatus(err error) error {
 	if s.Code() == codes.Unimplemented && strings.Contains(s.Message(), "unknown service") {
 		return &VersionError{"it does not speak feedwater.v1: another version of Feedwater, or something else that speaks gRPC"}
 	}
-	if strings.Contains(s.Message(), "error reading server preface: EOF") || strings.Contains(s.Message(), "error reading server preface: read") {
-		return fmt.Errorf("%w; the node hung up at once: if it serves TLS, pass tls=", err)
+	return &callError{cause: err, message: describeCall(s.Message())}
+}
+
+// callError is what became of a call to a node, in plain words. Its cause has gRPC's status.
+type callError struct {
+	cause   error
+	message string
+}
+
+func (e *callError) Error() string { return e.message }
+
+func (e *callError) Unwrap() error { return e.cause }
+
+// describeCall says why a call failed, and what to do where that is known.
+func describeCall(message string) string {
+	switch {
+	case strings.Contains(message, "error reading server preface: EOF"), strings.Contains(message, "error reading server preface: read"):
+		return "the node hung up at once: if it serves TLS, pass tls="
+	case strings.Contains(message, "HTTP/1.1 header"):
+		return "it speaks HTTP: is this the port of --http, not of --listen?"
+	case strings.Contains(message, "connection refused"):
+		return "connection refused: nothing listens there. A node listens on 127.0.0.1:7070, for its own machine alone, unless its --listen says otherwise"
+	case strings.Contains(message, "i/o timeout"), strings.Contains(message, "connection timed out"):
+		return "no answer at all: is the address right, and does no firewall stand before it? (" + grpcerror.Cause(message) + ")"
 	}
-	if strings.Contains(s.Message(), "HTTP/1.1 header") {
-		return fmt.Errorf("%w; is this the port of --http, not of --listen?", err)
-	}
-	return err
+	return grpcerror.Cause(message)
 }
 
 func fromReason(r pb.Reason, message string, metadata map[string]string) error {

@@ -19,7 +19,7 @@ import (
 // A node is in its folder from when it listens until it is told to stop, by an address that trainers reach it by.
 func TestServeAnnounces(t *testing.T) {
 	dir := t.TempDir()
-	n := start(t, "--data", "a="+t.TempDir(), "--announce", dir)
+	n := start(t, "--data", "a="+anyFolder(t), "--announce", dir)
 	l, err := membership.NewList([]string{"file:" + dir})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestServeAnnounces(t *testing.T) {
 
 // A folder that cannot be written is said at the start, and the port is free again.
 func TestServeCannotAnnounce(t *testing.T) {
-	dir := t.TempDir()
+	dir := anyFolder(t)
 	listen := "unix:" + filepath.Join(dir, "s")
 	code, _, errs := call("serve", "--cache-dir", dir, "--data", "a="+dir, "--listen", listen, "--announce", filepath.Join(dir, "none"))
 	if code == 0 || !strings.Contains(errs, "--announce "+filepath.Join(dir, "none")) || !strings.Contains(errs, "no such file or directory") {

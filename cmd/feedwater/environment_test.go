@@ -69,7 +69,7 @@ func TestEnvironmentValues(t *testing.T) {
 func TestServeWarnsOfEnvironment(t *testing.T) {
 	t.Setenv("FEEDWATER_MAX_MEMROY", "8GiB")
 	t.Setenv("FEEDWATER_INDEX_INTERVAL", "abc")
-	log := start(t, "--data", "photos="+t.TempDir()).log.String()
+	log := start(t, "--data", "photos="+anyFolder(t)).log.String()
 	for _, says := range []string{"did you mean FEEDWATER_MAX_MEMORY?", "is no whole number; `feedwater index` will refuse it"} {
 		if !strings.Contains(log, says) {
 			t.Errorf("no %q in %s", says, log)

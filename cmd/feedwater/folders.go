@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -74,7 +74,7 @@ func (f folders) sortedNames() []string { return slices.Sorted(maps.Keys(f)) }
 // folderWithin is how long a folder is waited for at the start.
 const folderWithin = 5 * time.Second
 
-// checkExist looks whether the folders are there, and may be read. One whose storage does not answer may come back: the others are served meanwhile.
+// checkExist looks whether the folders are there, may be read, and have something in them. One whose storage does not answer may come back: the others are served meanwhile.
 func (f folders) checkExist() error {
 	roots := bulkhead.New(bulkhead.Options{Deadline: folderWithin})
 	defer roots.Close()
@@ -88,17 +88,31 @@ func (f folders) checkExist() error {
 			}
 			continue
 		}
-		look := func(func()) (fs.FileInfo, error) { return os.Stat(f[name]) }
-		info, err := bulkhead.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
-		if errors.As(err, new(*bulkhead.HungError)) {
-			continue
-		}
-		if err != nil {
+		look := func(func()) (struct{}, error) { return struct{}{}, checkFolder(f[name]) }
+		_, err := bulkhead.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
+		if err != nil && !errors.As(err, new(*bulkhead.HungError)) {
 			return fmt.Errorf("--data %s: %w", name, err)
-		}
-		if !info.IsDir() {
-			return fmt.Errorf("--data %s: %s is no folder", name, f[name])
 		}
 	}
 	return nil
+}
+
+// checkFolder looks whether a path is that of a folder that has something in it.
+func checkFolder(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no folder", path)
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if _, err = dir.ReadDir(1); errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s is empty: is the disk mounted that should be there?", path)
+	}
+	return err
 }

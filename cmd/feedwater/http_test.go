@@ -164,7 +164,7 @@ func TestHTTPOfALocalNodeWithTokens(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("me aaaa0000111122223333\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n := start(t, "--data", "photos="+t.TempDir(), "--token-file", tokens, "--http", "127.0.0.1:0")
+	n := start(t, "--data", "photos="+anyFolder(t), "--token-file", tokens, "--http", "127.0.0.1:0")
 	at := "http://" + n.log.await(`msg=http addr=(\S+)`)
 	if code, _, _ := ask(t, http.DefaultClient, at+"/metrics", nil); code != 401 {
 		t.Errorf("without a token: %d", code)
@@ -228,7 +228,7 @@ func TestProbes(t *testing.T) {
 // Profiles are for this machine alone, by a port or a socket of their own.
 func TestProfiles(t *testing.T) {
 	t.Chdir(t.TempDir()) // the path of a socket has to be short
-	n := start(t, "--data", "photos="+t.TempDir(), "--pprof", "unix:pprof", "--http", "127.0.0.1:0")
+	n := start(t, "--data", "photos="+anyFolder(t), "--pprof", "unix:pprof", "--http", "127.0.0.1:0")
 	if n.log.await(`msg=pprof addr=(unix:pprof)`) == "" {
 		t.Fatal(n.log)
 	}
@@ -240,7 +240,7 @@ func TestProfiles(t *testing.T) {
 	if code, _ := n.get("/debug/pprof/"); code != 404 {
 		t.Errorf("--http has profiles: %d", code)
 	}
-	code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--pprof", ":6060")
+	code, _, errs := call("serve", "--data", "a="+anyFolder(t), "--pprof", ":6060")
 	if code != exitUsage || !strings.Contains(errs, "for this machine alone") {
 		t.Errorf("for all: %d %s", code, errs)
 	}

@@ -10,9 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 // version is set when a release is linked.
@@ -107,10 +111,10 @@ FEEDWATER_SERVE_MAX_MEMORY is that of one command, and goes first. Flags that me
 different commands have such a variable alone, except those of serve; --help of the command names it.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          func(_ *cobra.Command, args []string) error { return unknownCommand(args) },
+		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{suggestFlag(c, err)} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newSnapshot(), newPreview(), newVerify(), newScaler(), newAgent(), newVersion())
 	return root
@@ -124,9 +128,35 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("%s takes no arguments, only flags: what is %q?", c.CommandPath(), args[0])}
 }
 
-func unknownCommand(args []string) error {
+// unknownCommand refuses what is no command, by the name of the one that is nearest to it.
+func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usageError{fmt.Errorf("unknown command %q; there are serve, top, doctor, index, preview, verify, scaler, agent and version", args[0])}
+	var names []string
+	for _, command := range c.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	return usageError{fmt.Errorf("unknown command %q%s", args[0], spelling.Suggest(args[0], names))}
+}
+
+// suggestFlag is an error about the flags of a command, with the flag that is nearest to one that is not there.
+func suggestFlag(c *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) || len(missing.GetSpecifiedName()) < 2 {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	hint := spelling.Suggest("--"+missing.GetSpecifiedName(), names)
+	if !strings.HasPrefix(hint, "; did you mean") { // --help lists them all
+		return err
+	}
+	return fmt.Errorf("%w%s", err, hint)
 }

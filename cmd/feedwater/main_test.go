@@ -46,7 +46,7 @@ func call(args ...string) (code int, out, errs string) {
 }
 
 func TestExitCodesAndMessages(t *testing.T) {
-	dir := t.TempDir()
+	dir := anyFolder(t)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -54,14 +54,18 @@ func TestExitCodesAndMessages(t *testing.T) {
 	}{
 		{nil, exitOK, ""},
 		{[]string{"version"}, exitOK, ""},
-		{[]string{"serv"}, exitUsage, `unknown command "serv"; there are serve`},
+		{[]string{"serv"}, exitUsage, `unknown command "serv"; did you mean serve?`},
+		{[]string{"frobnicate"}, exitUsage, `unknown command "frobnicate"; there are doctor, index, `},
 		{[]string{"version", "now"}, exitUsage, `feedwater version takes no arguments, only flags: what is "now"?`},
 		{[]string{"serve", "photos"}, exitUsage, `feedwater serve takes no arguments`},
 		{[]string{"serve"}, exitUsage, "nothing to serve: give --data NAME=FOLDER"},
-		{[]string{"serve", "--nonsense"}, exitUsage, "unknown flag: --nonsense"},
+		{[]string{"serve", "--nonsense"}, exitUsage, "unknown flag: --nonsense\n"},
+		{[]string{"serve", "--worker", "2"}, exitUsage, "unknown flag: --worker; did you mean --workers?"},
+		{[]string{"top", "-q"}, exitUsage, "unknown shorthand flag: 'q' in -q"},
 		{[]string{"serve", "--workers", "some"}, exitUsage, `invalid argument "some" for "--workers"`},
 		{[]string{"serve", "--data", dir}, exitUsage, "is not NAME=FOLDER"},
 		{[]string{"serve", "--data", "a=" + dir + "/none"}, exitUsage, "no such file"},
+		{[]string{"serve", "--data", "a=" + t.TempDir()}, exitUsage, "is empty: is the disk mounted that should be there?"},
 		{[]string{"serve", "--data", "a=" + dir, "--log-level", "loud"}, exitUsage, `--log-level "loud" is none of`},
 		{[]string{"serve", "--data", "a=" + dir, "--config", dir + "/none.yaml"}, exitUsage, "none.yaml: no such file"},
 		{[]string{"serve", "--data", "a=" + dir, "--listen", "unix:" + dir + "/none/socket"}, exitError, "--listen unix:" + dir + "/none/socket: "},
@@ -80,8 +84,8 @@ func TestExitCodesAndMessages(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
-	n := start(t, "--data", "a="+t.TempDir())
-	code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--listen", n.addr)
+	n := start(t, "--data", "a="+anyFolder(t))
+	code, _, errs := call("serve", "--data", "a="+anyFolder(t), "--listen", n.addr)
 	if code != exitError || !strings.Contains(errs, "address already in use") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

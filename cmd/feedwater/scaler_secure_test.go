@@ -76,7 +76,7 @@ func TestScalerWatchesSecuredNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n := start(t, "--data", "a="+t.TempDir(), "--tls-cert", pair.Cert, "--tls-key", pair.Key, "--token-file", tokens)
+	n := start(t, "--data", "a="+anyFolder(t), "--tls-cert", pair.Cert, "--tls-key", pair.Key, "--token-file", tokens)
 
 	addr, _ := startScaler(t, "--nodes", n.addr, "--tls-ca", ca.File, "--token-file", token, "--listen-cert", pair.Cert, "--listen-key", pair.Key)
 	if got := metric(t, addr, node.DialOptions{Files: &node.TLSFiles{CA: ca.File}}, ""); got != 0 {

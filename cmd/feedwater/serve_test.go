@@ -50,6 +50,16 @@ func pictures(t testing.TB, seed uint64) string {
 	return dir
 }
 
+// anyFolder makes a folder that can be served, of which nobody wants anything.
+func anyFolder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 const (
 	crops = `{"source": {"root": "photos"}, "seed": 5, "shuffle": true, "transforms": [{"op": "RandomResizedCrop", "size": [64, 64]}]}`
 	large = `{"source": {"root": "photos"}, "transforms": [{"op": "Resize", "size": [512, 512]}]}`
@@ -226,7 +236,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestHealthAndReflection(t *testing.T) {
-	n := start(t, "--data", "photos="+t.TempDir())
+	n := start(t, "--data", "photos="+anyFolder(t))
 	c := n.dial()
 	for _, service := range []string{"", pb.Feed_ServiceDesc.ServiceName} {
 		r, err := healthpb.NewHealthClient(c).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
@@ -353,7 +363,7 @@ func TestStopAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 50 {
-		o := &serveOptions{data: folders{"a": t.TempDir()}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logOptions: logOptions{"json", "info"}, memory: 1 << 20}
+		o := &serveOptions{data: folders{"a": anyFolder(t)}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logOptions: logOptions{"json", "info"}, memory: 1 << 20}
 		if err := o.runNode(ctx, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
@@ -419,7 +429,7 @@ func TestSignalDrains(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("team-a aaaa0000111122223333\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := program(t, "serve", "--data", "photos="+t.TempDir(), "--listen", "127.0.0.1:0", "--token-file", tokens)
+	c := program(t, "serve", "--data", "photos="+anyFolder(t), "--listen", "127.0.0.1:0", "--token-file", tokens)
 	log := newBook()
 	c.Stderr = log
 	if err := c.Start(); err != nil {
@@ -452,7 +462,7 @@ func TestUnixSocket(t *testing.T) {
 	t.Chdir(t.TempDir()) // the path of a socket has to be short
 	const addr = "unix:socket"
 	_, kill, wait := signalled(t, addr)
-	code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--listen", addr)
+	code, _, errs := call("serve", "--data", "a="+anyFolder(t), "--listen", addr)
 	if code != exitError || !strings.Contains(errs, "address already in use") {
 		t.Errorf("beside a node that lives: exit code %d, %s", code, errs)
 	}
@@ -472,7 +482,7 @@ func TestUnixSocket(t *testing.T) {
 	if err := os.WriteFile("file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--listen", "unix:file"); code != exitError {
+	if code, _, errs := call("serve", "--data", "a="+anyFolder(t), "--listen", "unix:file"); code != exitError {
 		t.Errorf("a file in its place: exit code %d, %s", code, errs)
 	}
 	if _, err := os.Lstat("file"); err != nil {
@@ -606,7 +616,7 @@ func TestHTTPPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	code, _, errs := call("serve", "--data", "a="+t.TempDir(), "--listen", "127.0.0.1:0", "--http", l.Addr().String())
+	code, _, errs := call("serve", "--data", "a="+anyFolder(t), "--listen", "127.0.0.1:0", "--http", l.Addr().String())
 	if code != exitError || !strings.Contains(errs, "--http "+l.Addr().String()) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

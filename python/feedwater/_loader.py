@@ -299,12 +299,15 @@ class Loader(DataLoaderAttributes, Generic[B]):
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Goes on where state was taken; {} is the beginning. The next batch is the first one after it.
 
-        A sampler draws its epoch again, its generator put where it stood. Raises StateMismatchError, here or with the
-        first batch, if the state is of another order, or the sampler now gives other samples than were consumed; with
-        strict, also if it is of other pixels or numerics.
+        A sampler draws its epoch again, its generator put where it stood. Raises StateMismatchError if the state is of
+        other data or another order; with strict, also if it is of other pixels or numerics. For that it opens the data.
+        With the first batch it raises the same if a sampler now gives other samples than were consumed.
         """
+        self._load_state(state, strict, opens=True)
+
+    def _load_state(self, state: Mapping[str, Any], strict: bool, *, opens: bool) -> None:
         loaded = State.from_dict(state)
-        self._engine.load_state(loaded, strict)
+        self._engine.load_state(loaded, strict, opens)
         self._cursor.load_place(loaded.epoch, loaded.consumed)
         self._engine.shape.sampler_epoch.note_epoch()
         self._progress.drop_peeked()
@@ -317,7 +320,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         self._begin_anew(None)
         state = pickled["state"]
         if state["epoch"] or state["consumed"] or state.get("sampler"):
-            self.load_state_dict(state)
+            self._load_state(state, True, opens=False)  # ranks may not know of each other yet
         self._engine.shape.sampler_epoch.known = pickled["told"]
 
     def record_stream(self, stream: Any) -> None:

@@ -47,12 +47,15 @@ class State:
             raise StateMismatchError(f"the state has stores={raw['stores']!r:.80}: not a state of a Loader")
         return cls(epoch, consumed, raw)
 
-    def check_order(self, seed: int, shuffle: bool, opened: PlanInfo) -> None:
-        """Raises StateMismatchError if the state belongs to another order, and says what differs."""
+    def check_order(self, seed: int, shuffle: bool, opened: PlanInfo | None) -> None:
+        """Raises StateMismatchError if the state belongs to another order, and says what differs.
+
+        Where nothing is opened, of what the arguments tell alone.
+        """
         now = describe_order(seed, shuffle, opened)
         for name, what in _ORDER:
             before = self.raw.get(name)
-            if before is not None and before != now[name]:
+            if before is not None and now[name] is not None and before != now[name]:
                 raise StateMismatchError(
                     f"the state is of another order: {what} was {_shorten_value(before)}, "
                     f"is {_shorten_value(now[name])}. A cursor means nothing there: start without the state, "

@@ -256,7 +256,6 @@ def test_a_node_that_has_lost_the_table_is_given_it_again(data: Path, nodes: Any
     assert len(list((tmp_path / "second" / "tables").glob("*/*.jsonl"))) == 1
     with loader_of(data) as folder, pytest.raises(feedwater.StateMismatchError):  # what is listed is the same, not how
         folder.load_state_dict(state)
-        next(iter(folder))
     with loader_of(Table(paths_of(data), names_of(data), root=data)) as again:  # where it lies does not count
         again.load_state_dict(state)
         next(iter(again))

@@ -161,7 +161,7 @@ class ContrastiveLearningViewGenerator:
 @pytest.mark.parametrize(
     ("transform", "message"),
     [
-        (ContrastiveLearningViewGenerator(), r"does not travel to nodes. Instead: feedwater.Views\(\[…\]\)"),
+        (ContrastiveLearningViewGenerator(), r"Generator: write feedwater.Views\(\[…\]\), .*does not travel to nodes"),
         (v2.Compose([Views([LARGE]), v2.ToImage()]), "ToImage beside Views, which is the whole transform"),
         ([v2.Resize(64), Views([LARGE])], "Resize beside Views"),
         (v2.RandomApply([Views([LARGE])]), "Views inside another transform"),

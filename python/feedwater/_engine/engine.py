@@ -178,18 +178,27 @@ class Engine:
             "sampler": self.shape.save_sampler(epoch, consumed, self.ranks),
         }
 
-    def load_state(self, state: State, strict: bool) -> None:
-        """Takes up a state; compares it at once if the plan is open, else when it is."""
+    def load_state(self, state: State, strict: bool, opens: bool) -> None:
+        """Takes up a state that fits; where it opens nothing, one of other data is found out with the first batch."""
         if strict:
             state.check_known()
+        state.check_order(self.config.seed, self.config.shuffle, None)
+        kept, self._kept_listing = self._kept_listing, self._kept_listing and not state.raw
+        before, self.opening.state = self.opening.state, (state, strict)
+        try:
+            self._check_loaded(state, strict, opens)
+        except BaseException:
+            self.opening.state, self._kept_listing = before, kept
+            raise
         self.rank_check.note_state()
-        self._kept_listing = self._kept_listing and not state.raw
+
+    def _check_loaded(self, state: State, strict: bool, opens: bool) -> None:
         opened = self.feed.session.opened
-        if opened is None or self.ranks is None:
-            self.opening.state = (state, strict)
-            return
-        self._compare_state(state, strict, opened, self.shape.ensure_order())
-        self.opening.state = None
+        if opened is not None and self.ranks is not None:
+            self._compare_state(state, strict, opened, self.shape.ensure_order())
+            self.opening.state = None
+        elif state.raw and (opens or opened is not None):
+            self._compare_data(state, strict, self.opening.open_plan(), self.shape.ensure_order())
 
     def _compare_state(self, state: State, strict: bool, opened: PlanInfo, order: Order) -> None:
         if self.policies.learning is not None:
@@ -199,15 +208,20 @@ class Engine:
             self.feed.forget_wants()
         if not state.raw:
             return
+        self._compare_data(state, strict, opened, order)
+        if isinstance(order, (SamplerOrder, BatchSamplerOrder)):
+            assert self.ranks is not None
+            order.load_state(state.raw.get("sampler"), self.ranks)
+            self.feed.forget_wants()
+
+    def _compare_data(self, state: State, strict: bool, opened: PlanInfo, order: Order) -> None:
+        """Raises StateMismatchError for a state of other data, another order, or other pixels where strict."""
         state.check_order(self.config.seed, self.config.shuffle, opened)
         if strict:
             state.check_pixels(opened)
         before = state.raw.get("sampler")
-        if isinstance(order, (SamplerOrder, BatchSamplerOrder)) and (before is not None or not state.consumed):
-            assert self.ranks is not None
-            order.load_state(before, self.ranks)
-            self.feed.forget_wants()
-        elif before != self.shape.save_sampler(0, 0, self.ranks):
+        listed = isinstance(order, (SamplerOrder, BatchSamplerOrder)) and (before is not None or not state.consumed)
+        if not listed and before != self.shape.save_sampler(0, 0, self.ranks):
             raise StateMismatchError("the state is of another choice of samples: another sampler or Subset")
 
     # -- batches ------------------------------------------------------------------------------------------------------

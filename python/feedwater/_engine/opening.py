@@ -26,6 +26,7 @@ class Opening:
         """The opened plan; starts the agent if need be."""
         session = self._feed.session
         if not self._fits:
+            session.revisions = session.stores = session.numerics = None  # not those of a state that was refused
             if self.state is not None and self.state[1]:
                 raw = self.state[0].raw
                 session.revisions, session.stores = raw.get("revisions"), raw.get("stores")

@@ -25,21 +25,22 @@ __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "recognise_leaf", "wa
 
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = (
-    "what a plan cannot say can run behind it: on each sample, in processes of its own, python=fn(sample, rng); on "
+    "code of any kind can run behind the plan: on each sample, in processes of its own, python=fn(sample, rng); on "
     "whole batches, in this one, batch_transform=fn(batch, rng)"
 )
 INSTEAD = {
-    "MixUp": "batch_transform=MixUp(…), as it works on batches",
-    "CutMix": "batch_transform=CutMix(…), as it works on batches",
-    "ToPILImage": "nothing, as pictures are pictures until ToImage: leave it out",
-    "Lambda": "nothing, if it makes pictures RGB, which they are: leave it out",
-    "partial": "weights.transforms(), with the parentheses, if that is meant",
-    "ToNumpy": "nothing, and memory_format or dtype of the Loader",
-    "ResizeKeepRatio": "Resize, if pictures are cropped to a square behind it",
-    "CenterCropOrPad": "CenterCrop",
-    "RandomCropOrPad": "RandomCrop(pad_if_needed=True)",
+    "MixUp": "pass batch_transform=MixUp(…), as it works on batches",
+    "CutMix": "pass batch_transform=CutMix(…), as it works on batches",
+    "RandomIoUCrop": "write RandomResizedCrop or RandomCrop: where it crops hangs on the boxes, which nodes have not",
+    "ToPILImage": "leave it out, as pictures are pictures until ToImage",
+    "Lambda": "leave it out, if it makes pictures RGB, which they are",
+    "partial": "write weights.transforms(), with the parentheses, if that is meant",
+    "ToNumpy": "leave it out, and pass memory_format or dtype to the Loader",
+    "ResizeKeepRatio": "write Resize, if pictures are cropped to a square behind it",
+    "CenterCropOrPad": "write CenterCrop",
+    "RandomCropOrPad": "write RandomCrop(pad_if_needed=True)",
 }
-"""What serves instead of a transform that is not there, by its class: torchvision's, functools' and timm's."""
+"""What to do about a transform that is not there, by its class: torchvision's, functools' and timm's."""
 SEVERAL = ("view", "crops", "simclr", "byol", "dino", "swav", "moco", "contrast", "multi", "twice")
 """What classes are called that make several pictures of one."""
 
@@ -243,13 +244,13 @@ def _explain_unknown(leaf: Any, why: str) -> str:
     known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
     names = (base.__name__ for base in type(leaf).__mro__)
     above = next((base for base in names if base in transforms.__all__ and base != "Compose"), None)
-    instead = INSTEAD[name] if known else above and f"{above}, if it does no more than that"
-    if not instead and any(word in name.lower() for word in SEVERAL):
-        instead = "feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
+    advice = INSTEAD[name] if known else above and f"write {above}, if it does no more than that"
+    if not advice and any(word in name.lower() for word in SEVERAL):
+        advice = "write feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
     if type(leaf).__module__.split(".")[0] == "albumentations":
-        instead = "python= with it, which calls it on each sample behind transform=, in processes of its own"
-    hint = f" Instead: {instead}." if instead else ""
-    return f"transform {name}: {why}.{hint} Else {AFTERWARDS}. docs/plan.md lists what is there"
+        advice = "pass it as python=, which calls it on each sample behind transform=, in processes of its own"
+    said = f"{advice}. As it is: {why}. Else {AFTERWARDS}" if advice else f"{why}; {AFTERWARDS}"
+    return f"transform {name}: {said}. docs/plan.md lists what is there"
 
 
 def _move_behind(step: Op, tail: list[Any]) -> Op:
