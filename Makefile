@@ -10,7 +10,7 @@
 #   make test-race-all        all Go tests under the race detector, of which make test runs those of packages with several goroutines, in a short form; half an hour
 #   make test-purego          all Go tests of the pixels without assembly, which make test runs in a short form
 #   make test-frameworks      scripts of Accelerate, transformers and others with their real packages; minutes, and a gigabyte the first time
-#   make scripts              training scripts of 18 kinds on a DataLoader and on a Loader: lines changed, samples and steps; a quarter of an hour
+#   make scripts              training scripts of 19 kinds on a DataLoader and on a Loader: lines changed, samples and steps; a quarter of an hour
 #   make test-prometheus      the rules, the dashboard and the metrics in a real Prometheus; part of make test
 #   make test-image           the image is what it should be, and the same when it is built elsewhere; part of make test-deploy
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test

@@ -67,6 +67,7 @@ func (d *decoder) newRunners(j *Job) ([]renderer, error) {
 	for k := range all {
 		r, err := transform.NewRunner(j.pictures[k].chain, transform.Options{
 			Seed: j.plan.Seed, Path: j.pictures[k].path, Reference: j.plan.Reference, MaxPixels: int(j.plan.Limits.Pixels), Level: d.level,
+			Record: j.plan.wantsField(drawsField) && !j.pictures[k].mask,
 		})
 		if err != nil {
 			return nil, err

@@ -78,6 +78,10 @@ func (j *Job) setFields() {
 			j.fields = append(j.fields, j.values[i].fieldOf())
 			continue
 		}
+		if name == drawsField {
+			j.fields = append(j.fields, drawsFieldOf(j.plan.Transforms))
+			continue
+		}
 		if name != imageField && name != maskField {
 			j.fields = append(j.fields, batch.Field{Name: name, DType: "int64"})
 			continue

@@ -70,6 +70,7 @@ func (a *assembly) clearSample(i int) {
 	}
 	a.setNumber("label", i, 0)
 	a.clearValues(i)
+	a.clearDraws(i)
 }
 
 // setBoxes writes the rectangles of picture k of sample i.

@@ -35,7 +35,8 @@ type Plan struct {
 	Views []transform.Chain `json:"views,omitempty"`
 	// Masks are pictures of the same names as those of Source, whose pixels are numbers and are moved as those are: the field "mask".
 	Masks *Source `json:"masks,omitempty"`
-	// Fields of a batch: "image", "label", "mask", and values that the data has besides. Every batch has "index" too.
+	// Fields of a batch: "image", "label", "mask", "image.draws", and values that the data has besides. Every batch has
+	// "index" too.
 	Fields []string `json:"fields"`
 	// ApplyEXIF turns pictures as their EXIF data says before anything else. Plans without it are as they were before it existed.
 	ApplyEXIF bool `json:"apply_exif,omitempty"`
@@ -195,6 +196,9 @@ func (p *Plan) checkFields() error {
 	if err := p.checkMasks(); err != nil {
 		return err
 	}
+	if err := p.checkDraws(); err != nil {
+		return err
+	}
 	if err := p.Limits.Check(); err != nil {
 		return &batch.PlanError{Field: "limits", Message: err.Error()}
 	}
@@ -208,6 +212,9 @@ func (p *Plan) checkFields() error {
 	}
 	return nil
 }
+
+// wantsField reports whether batches have a field.
+func (p *Plan) wantsField(name string) bool { return slices.Contains(p.Fields, name) }
 
 func (s *Source) checkSource(field string) error {
 	if f := s.Fingerprint; f != "" {

@@ -162,7 +162,7 @@ func (d *decoder) makePictures(k *worker, ref batch.Ref, mask *maskFile) error {
 			if err = d.makeMask(w, mask, from, &all[n], dst); err == nil {
 				w.assembly.finishPicture(n, k.at, dst)
 			}
-		} else {
+		} else if err = w.assembly.setDraws(k.at, from, &all[n]); err == nil {
 			err = d.makePicture(w, n, k.at, &all[n], src)
 		}
 		if err != nil {

@@ -35,7 +35,7 @@ func (p *Plan) checkNames() error {
 		if slices.Contains(p.Fields[:i], f) {
 			return &batch.PlanError{Field: at, Message: f + " is there twice"}
 		}
-		if f == imageField || f == "label" || f == maskField {
+		if isMadeField(f) {
 			continue
 		}
 		if !isValueName(f) || isOwnName(f) {
@@ -48,6 +48,11 @@ func (p *Plan) checkNames() error {
 	}
 	p.Source.Values = strings.Join(SortValues(values), ",")
 	return nil
+}
+
+// isMadeField reports whether a plan's field is none of the values that the data has.
+func isMadeField(name string) bool {
+	return name == imageField || name == "label" || name == maskField || name == drawsField
 }
 
 // SortValues are names of values in the order in which a data set is opened with them, whatever that of a plan's fields.
@@ -68,7 +73,7 @@ func isValueName(name string) bool {
 // listValues are the fields of a plan that are values of a snapshot.
 func listValues(p *Plan, s *dataset.Snapshot) (all []valueField, err error) {
 	for i, name := range p.Fields {
-		if name == imageField || name == "label" || name == maskField {
+		if isMadeField(name) {
 			continue
 		}
 		k := slices.IndexFunc(s.Values(), func(v dataset.Value) bool { return v.Name == name })

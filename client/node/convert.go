@@ -64,12 +64,14 @@ func (e *callError) Unwrap() error { return e.cause }
 // describeCall says why a call failed, and what to do where that is known.
 func describeCall(message string) string {
 	switch {
-	case strings.Contains(message, "error reading server preface: EOF"), strings.Contains(message, "error reading server preface: read"):
+	case strings.Contains(message, "error reading server preface: EOF"),
+		strings.Contains(message, "error reading server preface: read"):
 		return "the node hung up at once: if it serves TLS, pass tls="
 	case strings.Contains(message, "HTTP/1.1 header"):
 		return "it speaks HTTP: is this the port of --http, not of --listen?"
 	case strings.Contains(message, "connection refused"):
-		return "connection refused: nothing listens there. A node listens on 127.0.0.1:7070, for its own machine alone, unless its --listen says otherwise"
+		return "connection refused: nothing listens there. A node listens on 127.0.0.1:7070, for its own machine alone, " +
+			"unless its --listen says otherwise"
 	case strings.Contains(message, "i/o timeout"), strings.Contains(message, "connection timed out"):
 		return "no answer at all: is the address right, and does no firewall stand before it? (" + grpcerror.Cause(message) + ")"
 	}

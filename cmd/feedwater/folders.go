@@ -74,7 +74,8 @@ func (f folders) sortedNames() []string { return slices.Sorted(maps.Keys(f)) }
 // folderWithin is how long a folder is waited for at the start.
 const folderWithin = 5 * time.Second
 
-// checkExist looks whether the folders are there, may be read, and have something in them. One whose storage does not answer may come back: the others are served meanwhile.
+// checkExist looks whether the folders are there, may be read, and have something in them. One whose storage does not
+// answer may come back: the others are served meanwhile.
 func (f folders) checkExist() error {
 	roots := bulkhead.New(bulkhead.Options{Deadline: folderWithin})
 	defer roots.Close()

@@ -18,6 +18,9 @@ type Draw struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
+// MostDraws is how many draws a sample has at most, those of transforms inside others too.
+func (c Chain) MostDraws() int { return c.countOps() }
+
 // Flat has the parameters beside op and applied.
 func (d *Draw) Flat() json.RawMessage {
 	head := fmt.Sprintf(`{"op":%q,"applied":%t`, d.Op, d.Applied)

@@ -31,6 +31,8 @@ type Options struct {
 	MaxPixels int
 	// Level of the kernels; empty: the best one of this processor, or the one that FEEDWATER_KERNELS names.
 	Level string
+	// Record has Begin keep what it draws, for Recorded. It decides no pixels.
+	Record bool
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -58,7 +60,7 @@ func (o Options) withDefaults() (Options, error) {
 var ErrStopped = errors.New("transform: the sample was given up")
 
 // Runner runs a chain on one sample after the other, in memory of its own. It is not safe for concurrent use. After the
-// first samples it allocates nothing, Draws apart.
+// first samples it allocates nothing, Draws and Record apart.
 type Runner struct {
 	chain     Chain
 	keys      []keyring // of the ops
@@ -67,6 +69,7 @@ type Runner struct {
 	scratch   [2]pixel.Image // pictures between passes
 	result    pixel.Image
 	workspace raster.Workspace
+	recorded  []Draw // one for each op; nil: nobody asks
 }
 
 // NewRunner makes a Runner for one worker.
@@ -77,6 +80,9 @@ func NewRunner(c Chain, o Options) (*Runner, error) {
 	}
 	r := &Runner{chain: c, program: program{maxPixels: o.MaxPixels}, resampler: resize.NewResampler(o.Level, o.Reference), workspace: raster.Workspace{Level: o.Level}}
 	r.keys = c.makeKeys(o.Seed, o.Path)
+	if o.Record {
+		r.recorded = make([]Draw, len(c.steps))
+	}
 	return r, nil
 }
 
@@ -86,12 +92,15 @@ func (r *Runner) Follow(policy []byte) { r.program.policy = policy }
 // Begin draws the parameters of sample s, a picture of w×h ≥ 1×1 pixels, and returns the size of the result. An error
 // is an *OpError.
 func (r *Runner) Begin(w, h int, s order.Sample) (outW, outH int, err error) {
-	if err := r.drawSample(w, h, s, nil); err != nil {
+	if err := r.drawSample(w, h, s, r.recorded); err != nil {
 		return 0, 0, err
 	}
 	size := r.program.currentSize()
 	return size.X, size.Y, nil
 }
+
+// Recorded is what every op drew in the last Begin, with Options.Record. It is valid until the next Begin.
+func (r *Runner) Recorded() []Draw { return r.recorded }
 
 // Oversize tells whether a picture beyond the limits was asked for when Begin drew, whatever came of it: as a step on
 // the way to a smaller one, too.

@@ -29,6 +29,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import callbacks, hf, testing, transforms
     from ._dataset.bytes_source import Bytes
+    from ._dataset.coco import Coco
     from ._dataset.table import Table
     from ._remote import RemoteDataset
     from ._stages.stages import stages
@@ -39,6 +40,7 @@ __all__ = [
     "AccessError",
     "AgentError",
     "Bytes",
+    "Coco",
     "DataError",
     "DeviceError",
     "Error",
@@ -89,6 +91,10 @@ def __getattr__(name: str) -> Any:
         from ._dataset.bytes_source import Bytes
 
         return Bytes
+    if name == "Coco":
+        from ._dataset.coco import Coco
+
+        return Coco
     if name == "Table":
         from ._dataset.table import Table
 

@@ -17,9 +17,11 @@ from ._dataset.sources import Source
 from ._device.runtime import check_built
 from ._order.steps import Tail
 from ._plan import output
+from ._torchvision.origin import is_v2
 from .errors import NotYetError, UnsupportedTransformError
 
 if TYPE_CHECKING:
+    from ._batch.targets import Targets
     from ._plan.pictures import Picture
 
 __all__ = ["Config"]
@@ -32,6 +34,8 @@ class Config:
     source: Source
     masks: Source | None
     """Of the masks, which have the names of the pictures but for the ending."""
+    targets: Targets | None
+    """Boxes and whatever else comes with each sample, and how they move with its picture."""
     pictures: tuple[Picture, ...]
     names: dict[str, str]
     """Wanted fields: our names to the user's."""
@@ -86,18 +90,24 @@ class Config:
         layout = checks.layout_of(given["layout"], source)
         resolved = sources.resolve_source(source, nodes, image=image, label=label, layout=layout)
         masks = None if given["masks"] is None else sources.resolve_folder("masks", given["masks"], nodes)
+        transform = resolved.transform if transform is None else transform
+        device = checks.device_of(given["device"])
+        made = _pictures_of(transform, device, given)
+        targets = _targets_of(resolved.targets if given["targets"] is None else given["targets"], transform)
         fields = given["fields"]
         if fields is None:
-            fields = output.IMAGE, "label" if masks is None else output.MASK
-        device = checks.device_of(given["device"])
-        made = _pictures_of(resolved.transform if transform is None else transform, device, given)
+            second = "label" if masks is None else output.MASK
+            fields = output.IMAGE, second if targets is None else output.TARGET
         if given["pin_memory"] and "torch" not in sys.modules:
             raise TypeError("pin_memory=True needs torch: import it before the Loader is made")
         config = cls(
-            source=replace(resolved, transform=None, relabel=None),
+            source=replace(resolved, transform=None, relabel=None, targets=None),
             masks=masks,
+            targets=targets,
             pictures=made,
-            names=output.field_names(fields, lambda: given["python"] is not None or resolved.may_have_values),
+            names=output.field_names(
+                fields, lambda: given["python"] is not None or targets is not None or resolved.may_have_values
+            ),
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], resolved.relabel),
             layout=layout,
@@ -136,6 +146,7 @@ class Config:
     def _check_together(self) -> None:
         self._check_batch()
         self._check_masks()
+        self._check_targets()
         if self.steps_per_epoch is not None and self.listed:
             raise ValueError("steps_per_epoch does not go with a sampler or a Subset: their length is the epoch's")
         if (self.rank is None) != (self.num_replicas is None):
@@ -187,11 +198,20 @@ class Config:
                 "a fill behind ToDtype goes around masks as it is, and these hold 0 to 255: say what they get, like "
                 'fill={tv_tensors.Mask: 255, "others": -1.0}'
             )
-        if any(picture.compiled.converts_masks for picture in self.pictures):
-            raise UnsupportedTransformError(
-                "ToDtype has a type for tv_tensors.Mask, but masks come as uint8: leave that out, and write "
-                "mask.long() where it is needed, on the GPU"
-            )
+
+    def _check_targets(self) -> None:
+        if self.targets is None:
+            return
+        other = {
+            "masks=": self.masks is not None,
+            "python=": self.python is not None,
+            "Views": self.views,
+            "apply_exif=True": self.apply_exif,
+            "a transform of torchvision as batch_transform=": is_v2(self.batch_transform),
+        }
+        clash = next((name for name, given in other.items() if given), None)
+        if clash is not None:
+            raise NotYetError(f"targets together with {clash} is not there yet: leave one of them out")
 
     def _check_batch(self) -> None:
         if self.batch_sampler is not None:
@@ -242,9 +262,10 @@ class Config:
     @property
     def values(self) -> tuple[str, ...]:
         """Fields that the data has besides pictures and labels, in sorted order; python= gives such fields itself."""
-        return (
-            () if self.python is not None else tuple(sorted(name for name in self.names if name not in output.FIELDS))
-        )
+        if self.python is not None:
+            return ()
+        ours = output.FIELDS if self.targets is None else (*output.FIELDS, output.TARGET)
+        return tuple(sorted(name for name in self.names if name not in ours))
 
     @property
     def views(self) -> bool:
@@ -268,6 +289,8 @@ class Config:
         }
         if self.layout is not None:
             plan["source"]["layout"] = self.layout
+        if self.targets is not None and output.TARGET in self.names:
+            plan["fields"].append(output.DRAWS)
         if self.image is not None:
             plan["source"]["image"] = self.image
         if self.label is not None:
@@ -291,6 +314,21 @@ def _pictures_of(transform: Any, device: str | None, given: Mapping[str, Any]) -
         raise TypeError(f"device={device!r} needs torch: import it before the Loader is made")
     check_built(sys.modules["torch"], device)
     return made if given["python"] is not None else tuple(picture.leave_hop_to_device() for picture in made)
+
+
+def _targets_of(rows: Any, transform: Any) -> Targets | None:
+    """The targets that rows are, moved as a transform moves pictures. Raises where it needs some and there are none."""
+    from ._plan.target_steps import list_target_steps, name_target_only
+
+    if rows is None:
+        if (name := name_target_only(transform)) is not None:
+            raise UnsupportedTransformError(
+                f"{name} works on boxes, and there are none: pass targets=, or leave it out"
+            )
+        return None
+    from ._batch.targets import Targets
+
+    return Targets(rows, list_target_steps(transform))
 
 
 def _relabelling_of(given: Any, held: dict[Any, Any] | None) -> Relabelling | None:

@@ -81,6 +81,8 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
     batches = [
         f"batches   {several}{' and '.join(dtypes)}, {order}, {'torch tensors' if output.torch else 'numpy arrays'}"
     ]
+    if config.targets is not None:
+        batches.append("targets   moved in this process, by torchvision's functions and what nodes drew")
     if config.python is not None:
         batches = ["batches   what python= returns, stacked"]
     if config.batch_transform is not None:

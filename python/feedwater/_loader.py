@@ -51,8 +51,8 @@ class Loader(DataLoaderAttributes, Generic[B]):
     source           a folder of class folders; with nodes, "root/path": a root's name and a path below it (or, if it
                      begins with / . or ~, a folder here that they have too); or a torchvision ImageFolder or
                      another of its data sets that list files, a datasets.Dataset, a feedwater.Table of paths and
-                     labels, or a Subset of one, as it is when the Loader is made; or feedwater.Bytes, which the
-                     program reads by itself
+                     labels, a feedwater.Coco, or a Subset of one, as it is when the Loader is made; or
+                     feedwater.Bytes, which the program reads by itself
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
                      feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank
@@ -74,9 +74,14 @@ class Loader(DataLoaderAttributes, Generic[B]):
                      grey, whose numbers are moved as the picture is, by the nearest one, as torchvision moves a
                      tv_tensors.Mask. Batches are (image, mask) then, mask uint8, [B, H, W]. The pictures may lie in
                      source itself, or in folders below it that masks has too
+    targets          for detection: a sequence with a dict for each sample, in the data's order. Of it boxes move as the
+                     picture does, by torchvision's own functions: "boxes", n × 4, XYXY, and whatever is a
+                     tv_tensors.BoundingBoxes, KeyPoints or Mask; SanitizeBoundingBoxes and its like are done too.
+                     Batches are (image, target) then, target a list of dicts. feedwater.Coco, and torchvision's
+                     CocoDetection in wrap_dataset_for_transforms_v2, have targets by themselves
     fields           what a batch holds: a tuple of names gives tuples, a dict {name: your name} gives dicts. The names
-                     are image, mask, label, index, key, valid; by default image and label, with masks image and mask
-                     Of tar files and lists further names are members and columns, as txt: lists of bytes
+                     are image, mask, target, label, index, key, valid; by default image and label, with masks image
+                     and mask. Of tar files and lists further names are members and columns, as txt: lists of bytes
     layout           how a path is laid out, where its name does not tell: "folder", "mds", "tar", "parquet", "csv",
                      "tsv" or "jsonl"
     image            the column of pictures of Parquet files; by default the one that they tell
@@ -133,10 +138,21 @@ class Loader(DataLoaderAttributes, Generic[B]):
         # Of a transform whose type nobody knows, as torchvision's without types, the batch's is Any.
         @overload
         def __init__(
+            self: Loader[tuple[Any, list[dict[str, Any]]]],
+            source: Any,
+            transform: Any = None,
+            *,
+            targets: Sequence[Mapping[str, Any]],
+            fields: None = None,
+            **options: Unpack[Options],
+        ) -> None: ...
+        @overload
+        def __init__(
             self: Loader[tuple[list[torch.Tensor], torch.Tensor]],
             source: Any,
             transform: Views,
             *,
+            targets: None = None,
             fields: None = None,
             **options: Unpack[Options],
         ) -> None: ...
@@ -146,6 +162,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            targets: None = None,
             fields: None = None,
             **options: Unpack[Options],
         ) -> None: ...
@@ -155,6 +172,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            targets: Sequence[Mapping[str, Any]] | None = None,
             fields: Mapping[str, str],
             **options: Unpack[Options],
         ) -> None: ...
@@ -164,6 +182,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            targets: Sequence[Mapping[str, Any]] | None = None,
             fields: Sequence[str],
             **options: Unpack[Options],
         ) -> None: ...
@@ -173,6 +192,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            targets: Sequence[Mapping[str, Any]] | None = None,
             batch_transform: Callable[[Any, np.random.Generator], B],
             fields: Sequence[str] | Mapping[str, str] | None = ...,
             **options: Unpack[Options],
@@ -200,6 +220,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         image: str | None = None,
         label: str | None = None,
         relabel: Mapping[Any, int] | None = None,
+        targets: Sequence[Mapping[str, Any]] | None = None,
         masks: str | os.PathLike[str] | None = None,
         python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
         python_workers: int | Literal["auto"] = "auto",

@@ -17,6 +17,7 @@ from ._arguments import checks
 from ._dataset import sources
 from ._loader import Loader
 from ._plan.compiler import CONVERSIONS, compile_transform, recognise_leaf, walk_leaves
+from ._plan.drawn import CONTAINERS, walk_drawn
 from .errors import Error, SampleError, UnsupportedTransformError
 from .transforms._containers import Container
 from .transforms._learnt import CTAugment
@@ -195,8 +196,10 @@ def _convert_pixels(name: str, picture: Any) -> Any:
 def _apply_step(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     """What torchvision's own object does with what was drawn."""
     name = type(step).__name__
-    if name in ("RandomApply", "RandomChoice", "RandomOrder"):
-        return _apply_contained(step, picture, draw)
+    if name in CONTAINERS:
+        for inner, drawn in walk_drawn(step, draw):
+            picture = _apply_step(inner, picture, drawn)
+        return picture
     if not draw["applied"]:
         return picture
     parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
@@ -234,25 +237,3 @@ def _apply_augmix(policy: Any, picture: Any, draw: dict[str, Any]) -> Any:
         total.add_(torch.tensor([chain["weight"]]) * _apply_ops(policy, image, chain["ops"]))
     mixed = total.to(torch.uint8)
     return mixed if drawn_on else functional.to_pil_image(mixed)
-
-
-def _apply_contained(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
-    inside = list(step.transforms)
-    if type(step).__name__ == "RandomChoice":
-        inside = [inside[draw["index"]]]
-    elif type(step).__name__ == "RandomOrder":
-        inside = [inside[place] for place in draw["order"]]
-    elif not draw["applied"]:
-        return picture
-    for part, drawn in zip(inside, draw["transforms"], strict=True):
-        picture = _apply_part(part, picture, drawn)
-    return picture
-
-
-def _apply_part(part: Any, picture: Any, draw: dict[str, Any]) -> Any:
-    """What one of a container's transforms makes of a picture. One draw tells of it, also of several that it holds."""
-    steps = [leaf for leaf in walk_leaves(part) if recognise_leaf(leaf) is not None]
-    draws = [draw] if len(steps) == 1 else draw.get("transforms", ())
-    for step, drawn in zip(steps, draws, strict=True):
-        picture = _apply_step(step, picture, drawn)
-    return picture

@@ -192,17 +192,23 @@ def test_masks_that_are_none(tmp_path: Path, mask: Any, message: str) -> None:
     assert ("on_error" in str(error.value)) == (mask.size == (60, 50))
 
 
+def test_masks_get_the_type_that_a_transform_gives_them(pair: tuple[Path, Path]) -> None:
+    kinds: dict[Any, Any] = {tv_tensors.Image: torch.float32, tv_tensors.Mask: torch.int64, "others": None}
+    plain, typed = (
+        Loader(pair[0], v2.Compose([SIZE, v2.ToImage(), *more]), masks=pair[1], batch_size=4)
+        for more in ([], [v2.ToDtype(kinds, scale=True)])
+    )
+    for (_, mask), (image, wide) in zip(plain, typed, strict=True):
+        assert (mask.dtype, wide.dtype, image.dtype) == (torch.uint8, torch.int64, torch.float32)
+        assert torch.equal(mask.long(), wide) and wide.is_contiguous()
+
+
 @pytest.mark.parametrize(
     ("transform", "error", "message"),
     [
         (v2.Resize(40), PlanError, r"differ in size, .* mean CenterCrop\(\(512, 512\)\), RandomR.*\) or Resize\(\(512"),
         (Views([SIZE]), NotYetError, "with Views"),
         (v2.Compose([SIZE, v2.Pad(1, fill={tv_tensors.Mask: -1})]), UnsupportedTransformError, "from 0 to 255"),
-        (
-            v2.Compose([SIZE, v2.ToImage(), v2.ToDtype({tv_tensors.Mask: torch.int64, "others": None})]),
-            UnsupportedTransformError,
-            r"write mask.long\(\)",
-        ),
     ],
 )
 def test_what_cannot_be(pair: tuple[Path, Path], transform: Any, error: type[Error], message: str) -> None:

@@ -110,6 +110,8 @@ reveal_type(Loader("x", untyped, batch_size=1))
 reveal_type(Loader("x", untyped, batch_size=1, fields=("image",)))
 reveal_type(Loader("x", Views([]), batch_size=1, batch_transform=count))
 reveal_type(Loader("x", untyped, batch_size=1, batch_transform=count, fields={"image": "x"}))
+reveal_type(Loader("x", untyped, batch_size=1, targets=[{}]))
+reveal_type(Loader("x", untyped, batch_size=1, targets=[{}], fields=("image", "target", "key")))
 """
 BATCHES = [
     *["tuple[torch.Tensor, torch.Tensor]"] * 3,
@@ -119,6 +121,8 @@ BATCHES = [
     "Any",
     "tuple[Any, ...]",
     *["int"] * 2,
+    "tuple[Any, list[dict[str, Any]]]",
+    "tuple[Any, ...]",
 ]
 
 

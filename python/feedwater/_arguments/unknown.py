@@ -47,6 +47,7 @@ MEANT = {
     "seed": ("random_seed", "random_state", "shuffle_seed"),
     "steps_per_epoch": ("steps", "epoch_size", "limit_batches"),
     "mesh": ("device_mesh",),
+    "targets": ("boxes", "annotations", "bboxes"),
     "batch_transform": ("collate", "batch_fn", "transform_batch"),
     "on_error": ("ignore_errors", "skip_errors", "errors"),
     "tls": ("ssl", "credentials", "ca", "certificate", "tls_ca", "tls_cert", "secure"),

@@ -14,12 +14,13 @@ from .._agent.plan_info import PlanInfo
 from .._agent.slots import Slots
 from .._agent.want import Done
 from .._order.steps import Indices, Step
-from .._plan.output import FIELDS, IMAGE, MASK
+from .._plan.output import DRAWS, FIELDS, IMAGE, MASK, TARGET
 from ..errors import DataError
 from .field_view import FieldView, Images, copy_images, keep_rows, pad_images
 
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
+    from .targets import Targets
 
 __all__ = ["Builder", "Rows"]
 
@@ -95,11 +96,16 @@ class Builder:
         self._several = pictures[0].field != IMAGE
         if any(field.name == MASK for field in opened.fields):
             self._looks.append(FieldView(opened.find_field(MASK), False, self.torch))
+        self._mask_dtype = pictures[0].compiled.mask_dtype
+        """The type that masks get; None: they stay uint8."""
         self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
         """Whether the pictures of a batch are one array."""
         self._names, self._as_dict = names, as_dict
         self._mask = "valid" in names
-        self._values = [name for name in names if name not in FIELDS and any(f.name == name for f in opened.fields)]
+        there = {field.name for field in opened.fields}
+        self._values = [name for name in (*names, DRAWS) if name not in FIELDS and name in there]
+        self.targets: Targets | None = None
+        """What the field target is made by; None: there is none, but of the data's own."""
         self._slots: Slots | None = None
 
     def forget_slots(self) -> None:
@@ -136,9 +142,11 @@ class Builder:
                 return self._looks[0].convert_images(rows.pictures[0])
             return [look.convert_images(images) for look, images in zip(self._looks, rows.pictures)]
         if name == MASK:
-            return self._looks[-1].convert_images(rows.pictures[-1])
+            return self._cast_masks(self._looks[-1].convert_images(rows.pictures[-1]))
         if name == "key":
             return keys(rows.indices)
+        if name == TARGET and self.targets is not None:
+            return self.targets.make_targets(rows.indices, rows.values[DRAWS])
         if name in rows.values:
             return rows.values[name]
         if name == "valid":
@@ -146,6 +154,10 @@ class Builder:
         else:
             array = rows.labels if name == "label" else rows.indices.copy()  # the Loader looks at its own later
         return array if self.torch is None else self.torch.from_numpy(array)
+
+    def _cast_masks(self, masks: Any) -> Any:
+        """Masks as the transform's ToDtype has them. Only torchvision's object says so, so they are tensors."""
+        return masks if self._mask_dtype is None else masks.to(getattr(self.torch, self._mask_dtype))
 
     def _empty_rows(self) -> Rows:
         rows = Rows([look.make_empty() for look in self._looks], np.zeros(0, np.int64), np.zeros(0, np.int64), None)

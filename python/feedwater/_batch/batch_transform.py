@@ -15,6 +15,7 @@ from .._common.random_state import RandomState
 from .._common.torch_modes import on_cpu
 from .._plan.output import IMAGE, MASK
 from .._torchvision.origin import is_torchvision, is_v2
+from .kornia import apply_kornia, check_kornia, is_kornia
 
 __all__ = ["apply_batch_transform", "check_batch_transform"]
 
@@ -28,6 +29,9 @@ def check_batch_transform(transform: Any, names: Mapping[str, str], masks: bool)
         raise TypeError(f"batch_transform={transform!r}: must be a function (batch, rng) -> batch")
     if is_v2(transform):
         _check_fields(transform, names, masks)
+        return
+    if is_kornia(transform):
+        check_kornia(transform, names, masks)
         return
     if is_torchvision(transform):
         name = getattr(transform, "__name__", type(transform).__name__)
@@ -85,6 +89,8 @@ def apply_batch_transform(
     """
     seeds = np.random.SeedSequence(numbers)
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]), generators)
+    if is_kornia(transform):
+        return on_cpu(partial(_apply_to_pictures, transform, batch, globals_, names, valid))
     if not is_v2(transform):
         return globals_.run_seeded(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
     # it draws numbers, which are to be the same wherever tensors are made by default
@@ -115,6 +121,20 @@ def _apply_torchvision(
     values = made.values() if isinstance(made, dict) else made if len(arguments) > 1 else (made,)
     for name, value in zip(given, map(_unwrap_value, values), strict=True):
         fields[name] = value if rows is None else _put_back(value, fields[name], rows)
+    return fields if isinstance(batch, dict) else tuple(fields.values())
+
+
+def _apply_to_pictures(
+    transform: Any, batch: Any, globals_: RandomState, names: Mapping[str, str], valid: npt.NDArray[np.bool_] | None
+) -> Any:
+    """What a module of kornia makes of the pictures and masks of a batch; the other fields as they are."""
+    fields = dict(batch) if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
+    rows = None if valid is None or valid.all() else np.flatnonzero(valid)
+    held = {name: fields[names[name]] for name in (IMAGE, MASK) if name in names}
+    given = held if rows is None else {name: _rows_of(value, rows) for name, value in held.items()}
+    made = globals_.run_seeded(partial(apply_kornia, transform, given), "batch_transform")
+    for name, value in made.items():
+        fields[names[name]] = value if rows is None else _put_back(value, held[name], rows)
     return fields if isinstance(batch, dict) else tuple(fields.values())
 
 

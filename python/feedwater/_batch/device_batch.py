@@ -22,7 +22,7 @@ from .._device.hop import Hop
 from .._device.tensors import map_tensors
 from .._device.transfer import Transfer, Upload
 from .._order.steps import Indices, Step
-from .._plan.output import IMAGE, MASK
+from .._plan.output import DRAWS, IMAGE, MASK, TARGET
 from .batch import Builder, Rows
 from .field_view import Images
 
@@ -200,9 +200,11 @@ class DeviceBuilder(Builder):
             made = [self._finish_look(number, rows, tensors) for number in range(self._pictures)]
             return made if self._several else made[0]
         if name == MASK:
-            return self._finish_look(len(self._looks) - 1, rows, tensors)
+            return self._cast_masks(self._finish_look(len(self._looks) - 1, rows, tensors))
         if name == "key":
             return keys(rows.indices)
+        if name == TARGET and self.targets is not None:
+            return self.targets.make_targets(rows.indices, rows.values[DRAWS])
         if name in rows.values:
             return rows.values[name]
         if name == "valid" and "valid" not in tensors:

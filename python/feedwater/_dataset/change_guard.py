@@ -11,6 +11,7 @@ from .._order.steps import Indices
 from ..errors import DataError
 from .arrow_rows import is_arrow_dataset
 from .bytes_source import Bytes
+from .coco import Coco, find_wrapped_coco
 from .file_lists import is_file_list, read_rows
 from .image_folder import is_image_folder
 from .subset import indices_of
@@ -33,11 +34,13 @@ class ChangeGuard:
         while hasattr(source, "indices"):
             self._subsets.append((source, indices_of(source)))
             source = source.dataset
-        self._folder = self._list = None
-        if is_file_list(source) and not is_image_folder(source):
+        self._folder = self._list = self._wrapped = None
+        if find_wrapped_coco(source) is not None:
+            self._wrapped = source
+        elif is_file_list(source) and not is_image_folder(source):
             self._list = source
             self._rows = read_rows(source)
-        elif not isinstance(source, (str, os.PathLike, Table, Bytes)) and not is_arrow_dataset(source):
+        elif not isinstance(source, (str, os.PathLike, Table, Bytes, Coco)) and not is_arrow_dataset(source):
             self._folder = source
         if self._folder is not None:
             self._samples = list(source.samples)
@@ -71,6 +74,8 @@ class ChangeGuard:
                 transform, owner = folder.transform, f"{folder.root}: the ImageFolder's"
         elif self._list is not None and transform is None:
             transform, owner = self._rows.transforms[0], f"the {type(self._list).__name__}'s"
+        elif self._wrapped is not None and transform is None:
+            transform, owner = self._wrapped.transforms, "the CocoDetection's"
         if [picture.compiled for picture in resolve_pictures(transform, None, None)] != self._compiled:
             raise _change_error(f"{owner} transform")
 

@@ -18,6 +18,7 @@ from ..errors import DataError
 from . import arrow_rows, image_folder
 from .arrow_reader import ArrowReader
 from .bytes_source import Bytes
+from .coco import Coco, find_wrapped_coco
 from .file_lists import is_file_list, read_rows
 from .listing import Listing
 from .subset import indices_of
@@ -92,6 +93,8 @@ class Source:
     """What reads the samples in processes of this machine; None: the agent reads files."""
     has_columns: bool = False
     """Whether the columns of pictures and labels were chosen here, and the agent is asked for none."""
+    targets: Any = None
+    """A dict for each sample, of a data set that has such."""
     allow_empty: bool = False
     """Whether class folders without pictures are classes, which have labels."""
 
@@ -160,6 +163,11 @@ def resolve_source(
         return _of_table(source, nodes)
     if isinstance(source, Bytes):
         return _of_bytes(source, nodes)
+    if isinstance(source, Coco):
+        return replace(_of_table(source.table, nodes), targets=source.targets)
+    if (found := find_wrapped_coco(source)) is not None:
+        table, targets, transform = found
+        return replace(_of_table(table, nodes), targets=targets, transform=transform)
     kind = type(source)
     home = f"{kind.__module__}.{kind.__qualname__}"
     if image_folder.is_image_folder(source):

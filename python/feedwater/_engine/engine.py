@@ -113,6 +113,7 @@ class Engine:
             if self.config.device is not None and self._transfer is None:
                 self._transfer = make_transfer(self.config.device, self.pace)
             self._builder = make_builder(self.config, opened, self.feed, self.python, self._transfer)
+            self._builder.targets = self.config.targets
 
     def compare_ranks(self) -> None:
         """At a pass's second batch: raises ValueError if another rank has another order. Waits for none."""

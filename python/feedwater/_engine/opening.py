@@ -38,6 +38,8 @@ class Opening:
             self._check_listing(session.opened)
             made_alike = self._config.python is not None or self._config.batch_transform is not None
             check_ragged(self._config.batch_size or 1, session.opened, expected=made_alike)
+            if self._config.targets is not None:
+                self._config.targets.check_count(session.opened.samples)
             if self._config.relabel is not None:
                 self._config.relabel.open_classes(session.opened.classes, self._config.source.name)
             self._fits = True

@@ -65,8 +65,8 @@ class Compiled:
     """How many pictures nodes make of one, below each other."""
     erased_behind: tuple[int, ...] = ()
     """How many steps of the tail come before each erasing."""
-    converts_masks: bool = False
-    """Whether a step gives masks another type."""
+    mask_dtype: str | None = None
+    """The type that a step gives masks, by torch's name; None: they stay uint8."""
 
     @property
     def spoils_masks(self) -> bool:
@@ -83,10 +83,10 @@ def compile_transform(transform: Any) -> Compiled:
     ops: list[Op] = []
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
-    masks = False
+    masks: str | None = None
     check_functions(parts := list(walk_leaves(transform)))
     for leaf in parts:
-        masks = masks or convert.converts_masks(leaf)
+        masks = convert.mask_dtype_of(leaf) or masks
         leaf = convert.settle_dtype(leaf, tail)
         if leaf is None:
             continue

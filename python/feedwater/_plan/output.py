@@ -12,9 +12,11 @@ from .._value_table import Table, dtype_name, encode_erased
 if TYPE_CHECKING:
     from .compiler import Compiled
 
-__all__ = ["FIELDS", "IMAGE", "MASK", "Output", "field_names", "resolve_output"]
+__all__ = ["DRAWS", "FIELDS", "IMAGE", "MASK", "TARGET", "Output", "field_names", "resolve_output"]
 
-IMAGE, MASK = "image", "mask"
+IMAGE, MASK, TARGET = "image", "mask", "target"
+DRAWS = "image.draws"
+"""The field of the agent's batches in which nodes tell what they drew."""
 FIELDS = (IMAGE, MASK, "label", "index", "key", "valid")
 
 

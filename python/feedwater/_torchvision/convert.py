@@ -23,11 +23,20 @@ from .origin import FIRST, find_patch, is_first, is_torchvision
 from .timm_classes import convert_timm, is_timm
 from .wrapper import transform_inside
 
-__all__ = ["convert_leaf", "converts_masks", "list_inside", "settle_dtype", "tabulate_tail", "with_fill"]
+__all__ = ["TARGET_ONLY", "convert_leaf", "list_inside", "mask_dtype_of", "settle_dtype", "tabulate_tail", "with_fill"]
 
 _HOMES = ("torchvision.transforms.v2.", *FIRST)
 """Where the transforms are that names below mean."""
 _PRESETS = "torchvision.transforms._presets"
+TARGET_ONLY = (
+    "ClampBoundingBoxes",
+    "ClampKeyPoints",
+    "ConvertBoundingBoxFormat",
+    "SanitizeBoundingBoxes",
+    "SanitizeKeyPoints",
+    "SetClampingMode",
+)
+"""Those of v2 that change boxes and keypoints, and do nothing to pictures."""
 _Step = Op | Pointwise
 
 
@@ -64,7 +73,7 @@ def convert_leaf(leaf: Any) -> _Step | None:
         raise LookupError("code of your own does not travel to nodes")
     if name == "Lambda":
         raise LookupError("code of your own does not travel to nodes")
-    if name == "RGB":  # pictures are that always
+    if name == "RGB" or name in TARGET_ONLY:  # pictures are RGB always
         return None
     if name not in _BUILDERS:
         raise LookupError("not there yet")
@@ -154,13 +163,13 @@ def settle_dtype(leaf: Any, tail: Sequence[Any]) -> Any:
     return None if dtype is None else type(leaf)(dtype, scale=leaf.scale)
 
 
-def converts_masks(leaf: Any) -> bool:
-    """Whether a transform gives masks another type than they have."""
-    dtypes = getattr(leaf, "dtype", None) if type(leaf).__name__ == "ToDtype" else None
-    named = (
-        {getattr(kind, "__name__", kind): wanted for kind, wanted in dtypes.items()} if isinstance(dtypes, dict) else {}
-    )
-    return str(named.get("Mask", named.get("others"))) not in ("None", "torch.uint8")
+def mask_dtype_of(leaf: Any) -> str | None:
+    """The type that a transform gives masks, by torch's name; None: the one that they have."""
+    if type(leaf).__name__ != "ToDtype" or not _at_home(type(leaf)) or not isinstance(leaf.dtype, dict):
+        return None
+    named = {getattr(kind, "__name__", kind): wanted for kind, wanted in leaf.dtype.items()}
+    wanted = named.get("Mask", named.get("others"))
+    return None if wanted is None else str(wanted).removeprefix("torch.")
 
 
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {

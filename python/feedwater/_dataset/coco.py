@@ -1,0 +1,143 @@
+"""Detection data sets: files and targets, of COCO's JSON and of torchvision's CocoDetection."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import DataError
+from .table import Table
+
+__all__ = ["Coco", "find_wrapped_coco"]
+
+KEYS = ("image_id", "boxes", "labels", "area", "iscrowd")
+"""What a target may have."""
+
+
+class Coco:
+    """Pictures with boxes, for Loader(Coco(…), …): batches are (image, target), a target a dict for each sample.
+
+    annotations   COCO's file of instances, .json
+    root          the folder that its file names are below: a folder here, or with nodes "root/path"
+    keys          what each target has, of image_id, boxes, labels, area, iscrowd
+
+    Samples are in the order of their ids, those without a box among them, as torchvision's CocoDetection has them.
+    boxes are tv_tensors.BoundingBoxes, XYXY, and labels COCO's category ids. The file is read when this is made.
+    For type checkers pass targets=coco.targets too, by which they know what batches are.
+    """
+
+    def __init__(
+        self,
+        annotations: str | os.PathLike[str],
+        root: str | os.PathLike[str],
+        *,
+        keys: Iterable[str] = ("image_id", "boxes", "labels"),
+    ) -> None:
+        unknown = next((key for key in keys if key not in KEYS), None)
+        if unknown is not None:
+            raise ValueError(f"keys: {unknown!r} is none of {', '.join(KEYS)}; masks of instances are not there")
+        path = os.path.expanduser(os.fspath(annotations))
+        with open(path, encoding="utf-8") as file:
+            told = json.load(file)
+        images = _read_list(path, told, "images", ("id", "file_name"))
+        self.ids = [image["id"] for image in sorted(images, key=lambda image: image["id"])]
+        """Of the pictures, in the order of samples."""
+        self.categories: dict[int, str] = {one["id"]: one.get("name", "") for one in told.get("categories", ())}
+        """Names by label."""
+        names = {image["id"]: image["file_name"] for image in images}
+        if len(names) != len(images):
+            raise DataError(f"{path}: two pictures have one id")
+        self.table = Table([names[one] for one in self.ids], root=root)
+        self.targets: Sequence[Mapping[str, Any]] = CocoTargets(path, self.ids, told, tuple(keys))
+
+    def __len__(self) -> int:
+        """Pictures in it."""
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        return f"<feedwater.Coco of {len(self):,} pictures below {self.table.root}>"
+
+
+def _read_list(path: str, told: Any, name: str, needs: Sequence[str]) -> list[dict[str, Any]]:
+    rows = told.get(name) if isinstance(told, dict) else None
+    if not isinstance(rows, list):
+        raise DataError(f"{path}: no list of {name!r}: this is no COCO file of instances")
+    bad = next((at for at, row in enumerate(rows) if not all(key in row for key in needs)), None)
+    if bad is not None:
+        raise DataError(f"{path}: {name}[{bad}] needs {', '.join(needs)}")
+    return rows
+
+
+class CocoTargets(Sequence[Mapping[str, Any]]):
+    """The targets of a COCO file, made when they are asked for."""
+
+    def __init__(self, path: str, ids: list[int], told: dict[str, Any], keys: tuple[str, ...]) -> None:
+        needs = ("image_id", "bbox", "category_id")
+        by_id: dict[int, list[dict[str, Any]]] = {one: [] for one in ids}
+        for one in _read_list(path, told, "annotations", needs):
+            if one["image_id"] not in by_id:
+                raise DataError(f"{path}: an annotation is of picture {one['image_id']}, which is not there")
+            kept = {name: one.get(name, 0) for name in ("bbox", "category_id", "area", "iscrowd")}
+            by_id[one["image_id"]].append(kept)
+        self._ids, self._keys, self._rows = ids, keys, [by_id[one] for one in ids]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        import torch
+
+        rows = self._rows[at]
+        corners = [(x, y, x + w, y + h) for x, y, w, h in (row["bbox"] for row in rows)]
+        made = {
+            "image_id": self._ids[at],
+            "boxes": torch.tensor(corners, dtype=torch.float32).reshape(-1, 4),
+            "labels": torch.tensor([row["category_id"] for row in rows], dtype=torch.int64),
+            "area": torch.tensor([row["area"] for row in rows], dtype=torch.float32),
+            "iscrowd": torch.tensor([row["iscrowd"] for row in rows], dtype=torch.int64),
+        }
+        return {name: made[name] for name in self._keys}
+
+
+class WrappedTargets(Sequence[Mapping[str, Any]]):
+    """Those of torchvision's CocoDetection in wrap_dataset_for_transforms_v2, as that makes them."""
+
+    def __init__(self, data_set: Any) -> None:
+        self._data_set = data_set
+
+    def __len__(self) -> int:
+        return len(self._data_set)
+
+    def __getitem__(self, at: Any) -> Any:
+        import torch
+
+        own, wrapped = self._data_set._dataset, self._data_set
+        one = own.ids[at]
+        image = own.coco.loadImgs(one)[0]
+        picture = torch.empty(1, 1, 1, dtype=torch.uint8).expand(3, image["height"], image["width"])
+        return wrapped._wrapper(at, (picture, own._load_target(one)))[1]
+
+
+def find_wrapped_coco(source: Any) -> tuple[Table, Sequence[Mapping[str, Any]], Any] | None:
+    """Files, targets and transforms of a CocoDetection that was wrapped for v2; None for anything else.
+
+    Raises TypeError for one whose samples nodes cannot make.
+    """
+    home = "torchvision.datasets.coco.CocoDetection"
+    bases = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
+    if home not in bases:
+        return None
+    if "torchvision.tv_tensors._dataset_wrapper.VisionDatasetTVTensorWrapper" not in bases:
+        raise TypeError(
+            "source=CocoDetection: wrap it, so that boxes are known from other numbers: "
+            "torchvision.datasets.wrap_dataset_for_transforms_v2(dataset)"
+        )
+    own = source._dataset
+    if f"{type(own).__module__}.{type(own).__qualname__}" != home:
+        raise TypeError(f"source={type(own).__qualname__} is derived from CocoDetection, and its code does not travel")
+    if source.transform is not None or source.target_transform is not None:
+        raise TypeError("this CocoDetection has transform= or target_transform=: pass transforms=, for both together")
+    paths = [own.coco.loadImgs(one)[0]["file_name"] for one in own.ids]
+    return Table(paths, root=os.path.abspath(own.root)), WrappedTargets(source), source.transforms
