@@ -46,11 +46,11 @@ func (f *Fleet) Info() *pb.OpenResponse { return f.job.info.Load() }
 // Trainer is what this side does to batches, as nodes are told of it.
 func (f *Fleet) Trainer() *pb.Trainer { return f.job.options.Trainer }
 
-// Revisions are those of the open job and of this side, for a state.
-func (f *Fleet) Revisions() *Revisions { return RevisionsOf(f.job.info.Load(), f.job.options.Trainer) }
-
-// Stores are those that the job's data lies in, and the versions there, for a state. Nodes that join later may add some.
-func (f *Fleet) Stores() map[string]string { return f.job.stores.All() }
+// Pins are what a state holds the job to: revisions, of the open job and of this side, and the stores that its data lies in, with the versions
+// there. Nodes that join later may add stores.
+func (f *Fleet) Pins() (revisions *Revisions, stores map[string]string) {
+	return RevisionsOf(f.job.info.Load(), f.job.options.Trainer), f.job.stores.All()
+}
 
 func (f *Fleet) publishStatus(now time.Time) {
 	all := make([]NodeStatus, 0, len(f.roster.live))

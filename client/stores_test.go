@@ -79,7 +79,7 @@ func TestNodeOfOtherVersions(t *testing.T) {
 			}
 		}
 		mustMake(t, f, 3)
-		if got := f.Stores(); len(got) != 2 || got["s"] != "1" || got["r"] != "2" {
+		if _, got := f.Pins(); len(got) != 2 || got["s"] != "1" || got["r"] != "2" {
 			t.Errorf("stores %v", got)
 		}
 		f.Close()
@@ -155,7 +155,7 @@ func TestBucketOfOtherVersions(t *testing.T) {
 	c.startReal("a", root)
 	c.startReal("b", bucket.Place("p"))
 	f := c.open(c.realOptions(jpegs, "a", "b"))
-	stores := f.Stores()
+	_, stores := f.Pins()
 	if len(stores) != 1 {
 		t.Fatalf("stores %v", stores)
 	}

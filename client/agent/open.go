@@ -236,11 +236,12 @@ func (p *openParams) planText() ([]byte, error) {
 }
 
 func newOpenResult(info *pb.OpenResponse, fleet *client.Fleet) *openResult {
+	revisions, stores := fleet.Pins()
 	r := &openResult{
 		Plan: info.Plan, PlanHash: info.PlanHash, OrderHash: info.OrderHash, PixelHash: info.PixelHash,
 		Numerics: info.Numerics, Fingerprint: info.Fingerprint, Samples: info.Samples,
 		Version: info.Version, Kernels: info.Kernels, Workers: info.Workers,
-		Revisions: fleet.Revisions(), Stores: fleet.Stores(),
+		Revisions: revisions, Stores: stores,
 		Window: fleet.Window(1), Nodes: statesOf(fleet), Traced: fleet.Traced(), Ops: []opJSON{},
 	}
 	for _, c := range info.Classes {

@@ -41,9 +41,10 @@ func (l *Loader) State() State {
 		}
 		return State{Version: stateVersion}
 	}
+	revisions, stores := l.fleet.Pins()
 	return State{
 		Version: stateVersion, OrderHash: l.info.OrderHash, PixelHash: l.info.PixelHash, Numerics: l.info.Numerics,
-		Fingerprint: l.info.Fingerprint, Revisions: l.fleet.Revisions(), Stores: l.fleet.Stores(),
+		Fingerprint: l.info.Fingerprint, Revisions: revisions, Stores: stores,
 		Epoch: l.cursor.epoch, Consumed: l.cursor.consumed,
 	}
 }

@@ -46,7 +46,7 @@ func (s *Snapshot) ReadIn(ctx context.Context, generation uint64, i int, buf []b
 	if sample.Size > s.maxBytes {
 		return buf[:0], &TooLargeError{Path: string(sample.Key), Size: sample.Size, Limit: s.maxBytes}
 	}
-	if need := int(sample.Size) + Spare + s.valueBytes(&sample); cap(buf) < need {
+	if need := int(sample.Size) + Spare + valueBytes(s.form, &sample); cap(buf) < need {
 		buf = make([]byte, 0, need+need/4)
 	}
 	if err := s.locate(&sample, r); err != nil {

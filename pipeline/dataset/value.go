@@ -1,13 +1,17 @@
 package dataset
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
+)
 
 // Values that are members of shards are read with their picture. They stand behind it, where Read was told to write: from Spare bytes behind its
 // end on, one after another.
 
-// valueBytes is what the values of a sample take behind its picture.
-func (s *Snapshot) valueBytes(sample *Sample) (n int) {
-	if s.form.HoldsValues() {
+// valueBytes is what the values of a sample take behind its picture, in lists of a form.
+func valueBytes(form manifest.Form, sample *Sample) (n int) {
+	if form.HoldsValues() {
 		return 0
 	}
 	for _, v := range sample.Values {
