@@ -20,5 +20,6 @@ try:
     code = subprocess.run(command, env=cluster.env, check=False).returncode
 finally:
     cluster.stop()
+    subprocess.run(["umount", "--recursive", "--lazy", folder / "all" / "kubelet"], check=False, capture_output=True)
     subprocess.run(["rm", "-rf", folder], check=False)
 sys.exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import urllib.request
@@ -16,6 +17,7 @@ from enginetest.processes import await_that
 
 NAMESPACE, CHART = "feedwater", ROOT / "deploy" / "helm" / "feedwater"
 NODES = "k8s:feedwater/feedwater:grpc"
+NUMBERS = itertools.count(1)
 SMALL = ("--set", "resources.requests.cpu=50m,resources.requests.memory=128Mi,resources.limits.memory=1Gi")
 """The page's pods ask for four cores each, which this machine has not."""
 
@@ -60,12 +62,13 @@ class Training:
         account: str = "default",
         env: Sequence[dict[str, Any]] = (),
     ):
-        self.cluster, self.name, self.namespace = cluster, name, namespace
+        # Logs of a pod are there for a while after it: no two jobs have one name.
+        self.cluster, self.name, self.namespace = cluster, f"{name}-{next(NUMBERS)}", namespace
         command = ["python", "-u", "train.py", "imagenet/train", "--nodes", nodes, *options]
         job = _to_json(
             cluster, replaced(blocks("docs/kubernetes.md", "yaml")[0], {"[python, train.py]": json.dumps(command)})
         )
-        job["metadata"] |= {"name": name, "namespace": namespace}
+        job["metadata"] |= {"name": self.name, "namespace": namespace}
         pod = job["spec"]["template"]["spec"]
         pod["serviceAccountName"] = account
         pod["containers"][0]["env"] = list(env)
