@@ -58,8 +58,8 @@ class Node:
             shutil.rmtree(self._folder)
             self._folder.mkdir()
             self._program = start_program(self._command)
-        announced = [f for f in self._folder.iterdir() if not f.name.startswith(".")]
-        return announced[0].read_text().split()[-1] if announced else ""
+        announced = next((f for f in self._folder.iterdir() if not f.name.startswith(".")), None)
+        return announced.read_text().split()[-1] if announced else ""
 
 
 class Pool:
@@ -103,10 +103,9 @@ class Pool:
         try:
             with urllib.request.urlopen(f"http://{self._http}/wanted", timeout=5) as answer:
                 wanted = int(json.load(answer)["wanted"])
+            self._wanted = max(self._settings["nodes"], min(wanted, self._settings["most"]))
         except (OSError, ValueError, KeyError) as error:
             log.info("the number of nodes stays: %s", error)
-            return
-        self._wanted = max(self._settings["nodes"], min(wanted, self._settings["most"]))
 
     def _adjust(self) -> None:
         self._ask_scaler()
@@ -152,28 +151,24 @@ class FeedwaterPool:
 
     def __init__(self, data: Mapping[str, str], cpus: int = 4, nodes: int = 1, most: int = 0, **options: Any):
         program, self.name = options.get("program", "feedwater"), options.get("name", "feedwater")
-        served = [word for root, folder in data.items() for word in ("--data", f"{root}={folder}")]
+        served = [f"--data={root}={folder}" for root, folder in data.items()]
         command = [program, "serve", "--insecure", "--workers", str(cpus), *served, *options.get("flags", ())]
         self._settings = {"command": command, "cpus": cpus, "nodes": nodes, "most": most, "program": program}
         self._settings |= {"port": options.get("port", 7072), "every": options.get("every", 30.0)}
 
     def start(self, timeout: float = 120.0) -> FeedwaterPool:
         """Starts it, and returns when one node listens. A RuntimeError says why none does."""
-        here = NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=False
-        )  # ends with the driver
+        machine = ray.get_runtime_context().get_node_id()
+        here = NodeAffinitySchedulingStrategy(machine, soft=False)  # ends with the driver
         place: Any = {"name": self.name, "namespace": SPACE, "scheduling_strategy": here, "max_concurrency": 8}
         self._actor = ray.remote(num_cpus=0, max_restarts=-1, **place)(Pool).remote(self._settings)
-        end, errors = time.monotonic() + timeout, []
-        while self._settings["nodes"]:
+        end, addresses = time.monotonic() + timeout, []
+        while self._settings["nodes"] and not addresses:
             addresses, errors, _ = ray.get(self._actor.state.remote())
-            if addresses:
-                break
-            if time.monotonic() > end:
+            if not addresses and time.monotonic() > end:
                 self.stop()
-                raise RuntimeError(
-                    f"no node listens after {timeout:g} s: {'; '.join(errors) or 'Ray has no place for one'}"
-                )
+                why = "; ".join(errors) or "Ray has no place for one"
+                raise RuntimeError(f"no node listens after {timeout:g} s: {why}")
             time.sleep(LOOK_S / 10)
         return self
 
