@@ -65,6 +65,13 @@ func TestNamedLayouts(t *testing.T) {
 			}
 		}
 	}
+	kept := settled(t)
+	kept.Layout = folderLayout
+	opened(t, root+"/classes", kept)
+	kept.Layout = ""
+	if _, err := Open(t.Context(), root+"/classes", kept); !errors.Is(err, ErrLayout) {
+		t.Errorf("the list that was kept of another layout is taken: %v", err)
+	}
 	o := settled(t)
 	o.Layout = folderLayout
 	ship(t, root+"/classes", o)

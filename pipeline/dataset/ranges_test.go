@@ -44,6 +44,9 @@ func TestRangesOfFiles(t *testing.T) {
 		t.Error("the list is not found again")
 	}
 	treetest.Must(t, os.WriteFile(root+"/x.arrow", []byte("head XXX YY tail"), 0o600))
+	if again := opened(t, root, o); again.Cached() {
+		t.Error("the list is used again after a file was written anew")
+	}
 	var changed *ChangedError
 	if _, err := here.Read(t.Context(), 0, nil); !errors.As(err, &changed) {
 		t.Errorf("of a file that was written anew: %v", err)
