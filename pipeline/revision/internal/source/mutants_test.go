@@ -45,7 +45,7 @@ var rounds = []round{
 		{kernels + "idct.go", "= 2446", "= 2447"},
 		{"pipeline/codec/png/inflate.go", `%w: checksum of the pixels", ErrBroken`, `%w: checksum of the pixels", ErrTruncated`},
 		{"pipeline/transform/auto_augment.go", "Posterize 0.4 8  Rotate", "Posterize 0.4 7  Rotate"},
-		{"pipeline/raster/hue.go", "func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {", "func turnHue(e *Effect, _ *Workspace, m *pixel.Image) {\n\t_ = 7"},
+		{"pipeline/raster/hue.go", "func turnHue(e *Effect, w *Workspace, m *pixel.Image) {", "func turnHue(e *Effect, w *Workspace, m *pixel.Image) {\n\t_ = 7"},
 		{"python/feedwater/_common/ranks.py", "return -(-count // self.world)", "return -(-count // self.world) + 0"},
 		{"client/agent/lasthop/noise.go", "113<<23", "114<<23"},
 	}},
@@ -62,7 +62,7 @@ var rounds = []round{
 	{name: "what few plans and pictures use", moved: []string{"exif", "oversize"}, edits: []edit{
 		{"pipeline/transform/program.go", "maxWhole = 1 << 24", "maxWhole = 1 << 23"},
 		{"pipeline/codec/exif/tiff.go", "orientationTag = 0x0112", "orientationTag = 0x0113"},
-		{"pipeline/codec/upright.go", "d.turn.orientation = orientation", "d.turn.orientation = orientation + 0"},
+		{"pipeline/codec/upright.go", "d.upright.orientation = orientation", "d.upright.orientation = orientation + 0"},
 	}},
 	{name: "what amd64 does not build; who changes a variable", moved: []string{"kernel/resize", "codec/jpeg", "codec/bmp"}, edits: []edit{
 		{kernels + "resize_none.go", "panic(\"kernel: built without assembly\")", "panic(\"kernel: built without\")"},
