@@ -79,15 +79,7 @@ func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
 func saturateInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	factor := float32(e.Numbers[0])
 	t := fillShares(w, factor)
-	runs, size := runsOf(m)
-	for k := range runs {
-		run := m.Pix[k*m.Stride:][:size]
-		if n := w.vectorPixels(size); n > 0 {
-			mixGreys(&run[0], n, factor)
-			run = run[3*n:]
-		}
-		saturatePixels(run, t)
-	}
+	changePixels(w, m, (*Workspace).vectorPixels, func(p *byte, n int) { mixGreys(p, n, factor) }, func(run []byte) { saturatePixels(run, t) })
 }
 
 func saturatePixels(run []byte, t *[512]float32) {
@@ -102,18 +94,14 @@ func saturatePixels(run []byte, t *[512]float32) {
 }
 
 func desaturateInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
-	runs, size := runsOf(m)
-	for k := range runs {
-		run := m.Pix[k*m.Stride:][:size]
-		if n := w.vectorPixels(size); n > 0 {
-			setGreys(&run[0], n)
-			run = run[3*n:]
-		}
-		for i := 0; i < len(run); i += 3 {
-			p := run[i : i+3 : i+3]
-			l := byte(greyOf(p))
-			p[0], p[1], p[2] = l, l, l
-		}
+	changePixels(w, m, (*Workspace).vectorPixels, setGreys, desaturatePixels)
+}
+
+func desaturatePixels(run []byte) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		l := byte(greyOf(p))
+		p[0], p[1], p[2] = l, l, l
 	}
 }
 

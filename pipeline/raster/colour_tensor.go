@@ -48,18 +48,14 @@ func SolarizeTensor(threshold float64) Effect { return Solarize(float64(float32(
 
 // desaturateTensor makes all channels the grey.
 func desaturateTensor(_ *Effect, w *Workspace, m *pixel.Image) {
-	runs, size := runsOf(m)
-	for k := range runs {
-		run := m.Pix[k*m.Stride:][:size]
-		if n := w.fusedPixels(size); n > 0 {
-			setTensorGreys(&run[0], n)
-			run = run[3*n:]
-		}
-		for i := 0; i < len(run); i += 3 {
-			p := run[i : i+3 : i+3]
-			l := byte(greyOfTensor(p))
-			p[0], p[1], p[2] = l, l, l
-		}
+	changePixels(w, m, (*Workspace).fusedPixels, setTensorGreys, desaturateTensorPixels)
+}
+
+func desaturateTensorPixels(run []byte) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		l := byte(greyOfTensor(p))
+		p[0], p[1], p[2] = l, l, l
 	}
 }
 
@@ -94,15 +90,8 @@ func saturateTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	for v := range own {
 		own[v] = float32(float32(v) * f)
 	}
-	runs, size := runsOf(m)
-	for k := range runs {
-		run := m.Pix[k*m.Stride:][:size]
-		if n := w.fusedPixels(size); n > 0 {
-			mixTensorGreys(&run[0], n, f, rest)
-			run = run[3*n:]
-		}
-		mixPixels(run, own, float64(rest))
-	}
+	changePixels(w, m, (*Workspace).fusedPixels, func(p *byte, n int) { mixTensorGreys(p, n, f, rest) },
+		func(run []byte) { mixPixels(run, own, float64(rest)) })
 }
 
 func mixPixels(run []byte, own *[256]float32, rest float64) {

@@ -14,6 +14,21 @@ func runsOf(m *pixel.Image) (runs, size int) {
 	return m.H, 3 * m.W
 }
 
+// changePixels changes the pixels of a picture: of each run, those at its beginning that kernels take by one, the others
+// by rest. taken is vectorPixels or fusedPixels.
+func changePixels(w *Workspace, m *pixel.Image, taken func(*Workspace, int) int, vector func(p *byte, n int), rest func(run []byte)) {
+	runs, size := runsOf(m)
+	n := taken(w, size)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if n > 0 {
+			vector(&run[0], n)
+			run = run[3*n:]
+		}
+		rest(run)
+	}
+}
+
 // vectorPixels is how many pixels of a run of so many bytes the kernels take that work on 8 at once and read the 4 bytes
 // behind them.
 func (w *Workspace) vectorPixels(size int) int {

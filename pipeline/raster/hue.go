@@ -26,15 +26,7 @@ type hueTable struct {
 func turnHue(e *Effect, w *Workspace, m *pixel.Image) {
 	var c hueTable
 	c.fillTables(byte(int(e.Numbers[0] * 255)))
-	runs, size := runsOf(m)
-	for k := range runs {
-		run := m.Pix[k*m.Stride:][:size]
-		if n := w.vectorPixels(size); n > 0 {
-			turnHues(&run[0], n, &c.words)
-			run = run[3*n:]
-		}
-		c.turnPixels(run)
-	}
+	changePixels(w, m, (*Workspace).vectorPixels, func(p *byte, n int) { turnHues(p, n, &c.words) }, c.turnPixels)
 }
 
 func (c *hueTable) turnPixels(run []byte) {

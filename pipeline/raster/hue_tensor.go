@@ -14,15 +14,7 @@ func turnHueTensor(e *Effect, w *Workspace, m *pixel.Image) {
 	for v := range unit {
 		unit[v] = float32(v) * float32(1.0/255)
 	}
-	runs, size := runsOf(m)
-	for k := range runs {
-		run := m.Pix[k*m.Stride:][:size]
-		if n := w.fusedPixels(size); n > 0 {
-			turnTensorHues(&run[0], n, by)
-			run = run[3*n:]
-		}
-		turnUnits(run, unit, by)
-	}
+	changePixels(w, m, (*Workspace).fusedPixels, func(p *byte, n int) { turnTensorHues(p, n, by) }, func(run []byte) { turnUnits(run, unit, by) })
 }
 
 func turnUnits(run []byte, unit *[256]float32, by float32) {

@@ -103,7 +103,7 @@ func makeLuma() luma {
 	return luma{wordPairs("lumaRedGreen", 19595, 19235), wordPairs("lumaGreenBlue", 19235, 7471), dwords("lumaHalf", 1<<15)}
 }
 
-// greysOf is the grey of eight pixels.
+// greysOf is the grey of eight pixels, in dwords.
 func (l luma) greysOf(s shuffles, x VecVirtual) VecVirtual {
 	g, t := YMM(), YMM()
 	VPSHUFB(s.redGreen, x, g)
@@ -116,11 +116,16 @@ func (l luma) greysOf(s shuffles, x VecVirtual) VecVirtual {
 	return g
 }
 
-// nextPixels goes on with the next eight pixels, of n.
-func nextPixels(p, n GPVirtual) {
+// loopPixels goes on with the next eight pixels, of n.
+func loopPixels(p, n GPVirtual) {
 	ADDQ(U8(24), p)
 	SUBQ(U8(8), n)
 	JG(LabelRef("group"))
+}
+
+// nextPixels is loopPixels of a kernel that has nothing more to do.
+func nextPixels(p, n GPVirtual) {
+	loopPixels(p, n)
 	VZEROUPPER()
 	RET()
 }
@@ -133,9 +138,7 @@ func sumGreys(s shuffles, l luma) {
 	VPXOR(sum, sum, sum)
 	Label("group")
 	VPADDD(l.greysOf(s, loadPixels(p)), sum, sum)
-	ADDQ(U8(24), p)
-	SUBQ(U8(8), n)
-	JG(LabelRef("group"))
+	loopPixels(p, n)
 	wide, high, x, out := YMM(), YMM(), XMM(), GP64()
 	VPXOR(wide, wide, wide)
 	VPUNPCKHDQ(wide, sum, high)
@@ -151,14 +154,17 @@ func sumGreys(s shuffles, l luma) {
 	RET()
 }
 
-func setGreys(s shuffles, l luma) {
-	TEXT("setGreys", NOSPLIT, "func(p *byte, n int)")
-	Doc("setGreys makes all channels of n pixels the grey, 8 at a time; n is a multiple of it. 4 bytes behind them are read.")
+// greys makes the greys of eight pixels.
+type greys func(s shuffles, x VecVirtual) VecVirtual
+
+func setGreys(s shuffles, name, doc string, greysOf greys) {
+	TEXT(name, NOSPLIT, "func(p *byte, n int)")
+	Doc(doc)
 	Pragma("noescape")
 	p, n := pointer("p"), pointer("n")
 	Label("group")
 	x := loadPixels(p)
-	g := l.greysOf(s, x)
+	g := greysOf(s, x)
 	VPSHUFB(s.grey, g, g)
 	s.storePixels(g, p)
 	nextPixels(p, n)
@@ -203,16 +209,21 @@ func mixGreys(s shuffles, l luma, b bounds) {
 		VPSUBD(grey, d, d)
 		VCVTDQ2PS(d, d)
 		b.mix(base, d, factor)
-		if c == 0 {
-			VMOVDQA(d, out)
-			continue
-		}
-		VPSLLD(U8(8*c), d, d)
-		VPOR(d, out, out)
+		joinChannel(c, d, out)
 	}
 	VPSHUFB(s.join, out, out)
 	s.storePixels(out, p)
 	nextPixels(p, n)
+}
+
+// joinChannel puts bytes in dwords of a channel, which are used up, with those of the channels before.
+func joinChannel(c int, d, out VecVirtual) {
+	if c == 0 {
+		VMOVDQA(d, out)
+		return
+	}
+	VPSLLD(U8(8*c), d, d)
+	VPOR(d, out, out)
 }
 
 // sharpen: 5042/65536 is so little more than a thirteenth that the integer part of the product is that of the quotient for all sums.

@@ -46,19 +46,6 @@ func findTensorGreys(s shuffles, l tensorLuma) {
 	nextPixels(p, n)
 }
 
-func setTensorGreys(s shuffles, l tensorLuma) {
-	TEXT("setTensorGreys", NOSPLIT, "func(p *byte, n int)")
-	Doc("setTensorGreys is setGreys with torchvision's grey.")
-	Pragma("noescape")
-	p, n := pointer("p"), pointer("n")
-	Label("group")
-	x := loadPixels(p)
-	g := l.greysOf(s, x)
-	VPSHUFB(s.grey, g, g)
-	s.storePixels(g, p)
-	nextPixels(p, n)
-}
-
 func mixTensorGreys(s shuffles, l tensorLuma, byteMost Mem) {
 	TEXT("mixTensorGreys", NOSPLIT, "func(p *byte, n int, factor, rest float32)")
 	Doc("mixTensorGreys mixes each channel of n pixels, 8 at a time, with torchvision's grey: factor parts with rest; n is a multiple of 8. 4 bytes behind",
@@ -77,12 +64,7 @@ func mixTensorGreys(s shuffles, l tensorLuma, byteMost Mem) {
 		VMAXPS(zero, d, d)
 		VMINPS(byteMost, d, d)
 		VCVTTPS2DQ(d, d)
-		if c == 0 {
-			VMOVDQA(d, out)
-			continue
-		}
-		VPSLLD(U8(8*c), d, d)
-		VPOR(d, out, out)
+		joinChannel(c, d, out)
 	}
 	VPSHUFB(s.join, out, out)
 	s.storePixels(out, p)
