@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"hash/crc32"
 	"image"
@@ -12,20 +11,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/internal/pillowtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
-)
-
-var (
-	mutants   = flag.Uint64("mutants", 500, "how many damaged files of each format TestMutants compares, from 1 on")
-	mutantFor = flag.Duration("mutants-for", 0, "how long TestMutants goes on with each format, with other files each time; 0: see -mutants")
-	mutant    = flag.Uint64("mutant", 0, "the only file that TestMutants compares, and writes to the folder of -artifacts; 0: see -mutants")
 )
 
 // TestMutants damages PNG and WebP files, of Pillow's encoders, of Go's and of the corpus' own, and compares verdicts and pixels with Pillow's, without
@@ -38,11 +29,12 @@ func TestMutants(t *testing.T) {
 	}
 	for _, format := range []string{"png", "webp"} {
 		t.Run(format, func(t *testing.T) {
-			m := &mutantRun{format: format, pillow: pillowtest.Start(t, interpreter, strings.ToUpper(format)), bases: mutantBases(t, format), seen: map[string]int{}}
+			m := &mutantRun{format: format, pillow: pillowtest.Start(t, interpreter, strings.ToUpper(format)), bases: mutantBases(t, format)}
 			for _, level := range kernel.Levels() {
 				m.decoders = append(m.decoders, NewDecoder(level))
 			}
-			m.compareAll(t)
+			again := "./pipeline/codec -run 'TestMutants$/" + format + "'"
+			pillowtest.CompareMutants(t, 500, again, format, func(n uint64) pillowtest.Mutant { return m.compare(t, n) })
 		})
 	}
 }
@@ -66,27 +58,9 @@ type mutantRun struct {
 	pillow   *pillowtest.Process
 	bases    [][]byte
 	decoders []*Decoder
-	seen     map[string]int
 }
 
-func (m *mutantRun) compareAll(t *testing.T) {
-	begun := time.Now()
-	switch {
-	case *mutant != 0:
-		m.compare(t, *mutant)
-	case *mutantFor != 0:
-		for n := uint64(begun.UnixMicro()); time.Since(begun) < *mutantFor; n++ {
-			m.compare(t, n)
-		}
-	default:
-		for n := range *mutants {
-			m.compare(t, n+1)
-		}
-	}
-	t.Logf("damaged files of %d by what was said of them: %v", len(m.bases), m.seen)
-}
-
-func (m *mutantRun) compare(t *testing.T, n uint64) {
+func (m *mutantRun) compare(t *testing.T, n uint64) pillowtest.Mutant {
 	r := rand.New(rand.NewPCG(n, 10))
 	b := mutate(r, m.format, m.bases[r.IntN(len(m.bases))], m.bases[r.IntN(len(m.bases))])
 	m.pillow.Ask(t, b)
@@ -111,17 +85,7 @@ func (m *mutantRun) compare(t *testing.T, n uint64) {
 			what = m.compareIndexed(d, r, b, index, said)
 		}
 	}
-	kind, _, wrong := strings.Cut(what, ":")
-	if m.seen[kind]++; wrong {
-		t.Errorf("file %d: %s (%v)\nto see it again: go test ./pipeline/codec -run 'TestMutants$/%s' -mutant %d -artifacts", n, what, err, m.format, n)
-	}
-	if *mutant != 0 {
-		name := filepath.Join(t.ArtifactDir(), fmt.Sprintf("mutant-%d.%s", n, m.format))
-		if err := os.WriteFile(name, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		t.Log(name)
-	}
+	return pillowtest.Mutant{File: b, What: what, Err: err}
 }
 
 // compareIndexed compares regions of a file that has an index.
@@ -195,19 +159,12 @@ var mutations = []func(r *rand.Rand, b, other []byte) []byte{
 	},
 }
 
-// place is a place in b, as often among its headers as anywhere.
-func place(r *rand.Rand, b []byte) int {
-	if r.IntN(2) == 0 {
-		return r.IntN(len(b))
-	}
-	return r.IntN(min(len(b), 100))
-}
+func place(r *rand.Rand, b []byte) int { return pillowtest.Place(r, b, headBytes) }
 
-// stretch is some neighbouring bytes of b.
-func stretch(r *rand.Rand, b []byte) (from, to int) {
-	from = place(r, b)
-	return from, min(len(b), from+1+r.IntN(1<<r.IntN(8)))
-}
+func stretch(r *rand.Rand, b []byte) (from, to int) { return pillowtest.Stretch(r, b, headBytes) }
+
+// headBytes is in how many bytes most headers of a small file are.
+const headBytes = 100
 
 // recompress changes some bytes of a PNG's rows, compresses them otherwise, and divides the data in other pieces. Where it is not one chunk after the other
 // that is left as it is.

@@ -3,24 +3,15 @@ package jpeg
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"image"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec/internal/pillowtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
-)
-
-var (
-	mutants   = flag.Uint64("mutants", 1500, "how many damaged files TestMutants compares, from 1 on")
-	mutantFor = flag.Duration("mutants-for", 0, "how long TestMutants goes on, with other files each time; 0: see -mutants")
-	mutant    = flag.Uint64("mutant", 0, "the only file that TestMutants compares, and writes to the folder of -artifacts; 0: see -mutants")
 )
 
 // TestMutants damages files of the corpus and photographs, and compares verdicts and pixels with Pillow's. It needs a Python with Pillow 13, which
@@ -30,22 +21,8 @@ func TestMutants(t *testing.T) {
 	if interpreter == "" {
 		return
 	}
-	m := &mutantRun{pillow: pillowtest.Start(t, interpreter, "JPEG", "MPO"), bases: mutantBases(t), decoders: allLevels(), seen: map[string]int{}}
-	begun := time.Now()
-	switch {
-	case *mutant != 0:
-		m.compare(t, *mutant)
-	case *mutantFor != 0:
-		first := uint64(begun.UnixMicro())
-		for n := first; time.Since(begun) < *mutantFor; n++ {
-			m.compare(t, n)
-		}
-	default:
-		for n := range *mutants {
-			m.compare(t, n+1)
-		}
-	}
-	t.Logf("damaged files by what was said of them: %v", m.seen)
+	m := &mutantRun{pillow: pillowtest.Start(t, interpreter, "JPEG", "MPO"), bases: mutantBases(t), decoders: allLevels()}
+	pillowtest.CompareMutants(t, 1500, "./pipeline/codec/jpeg -run 'TestMutants$'", "jpg", func(n uint64) pillowtest.Mutant { return m.compare(t, n) })
 }
 
 // mutantBases are the files that are damaged: small ones of all kinds, photographs, and large ones in several scans.
@@ -64,7 +41,6 @@ type mutantRun struct {
 	pillow   *pillowtest.Process
 	bases    [2][][]byte
 	decoders []*Decoder
-	seen     map[string]int
 }
 
 // file is the n-th damaged file.
@@ -79,7 +55,7 @@ func (m *mutantRun) file(r *rand.Rand) []byte {
 	return mutate(r, pick(), pick())
 }
 
-func (m *mutantRun) compare(t *testing.T, n uint64) {
+func (m *mutantRun) compare(t *testing.T, n uint64) pillowtest.Mutant {
 	r := rand.New(rand.NewPCG(n, 9))
 	b := m.file(r)
 	m.pillow.Ask(t, b)
@@ -99,20 +75,7 @@ func (m *mutantRun) compare(t *testing.T, n uint64) {
 	default:
 		what = m.pixels(d, r, said)
 	}
-	kind, _, wrong := strings.Cut(what, ":")
-	if m.seen[kind]++; wrong {
-		t.Errorf("file %d: %s (%v)\nto see it again: go test ./pipeline/codec/jpeg -run 'TestMutants$' -mutant %d -artifacts", n, what, err, n)
-	}
-	if *mutant != 0 {
-		keep(t, filepath.Join(t.ArtifactDir(), fmt.Sprintf("mutant-%d.jpg", n)), b)
-	}
-}
-
-func keep(t *testing.T, path string, b []byte) {
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(path)
+	return pillowtest.Mutant{File: b, What: what, Err: err}
 }
 
 // pixels compares those of the file that d has parsed, and of a region of it. libjpeg-turbo's fast decoder takes fill bytes before a stuffed zero for a

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/pillowtest"
 )
 
 // mutate gives a copy of b with some things wrong: bits, bytes, runs, markers, lengths, segments out of place, parts of another file.
@@ -24,19 +26,12 @@ var mutations = []func(r *rand.Rand, b, other []byte) []byte{
 	moveSegment, splice, graft,
 }
 
-// somewhere is a place in b, as often among its headers as anywhere.
-func somewhere(r *rand.Rand, b []byte) int {
-	if r.IntN(2) == 0 {
-		return r.IntN(len(b))
-	}
-	return r.IntN(min(len(b), 700))
-}
+func somewhere(r *rand.Rand, b []byte) int { return pillowtest.Place(r, b, headBytes) }
 
-// stretch is some neighbouring bytes of b.
-func stretch(r *rand.Rand, b []byte) (from, to int) {
-	from = somewhere(r, b)
-	return from, min(len(b), from+1+r.IntN(1<<r.IntN(8)))
-}
+func stretch(r *rand.Rand, b []byte) (from, to int) { return pillowtest.Stretch(r, b, headBytes) }
+
+// headBytes is in how many bytes the headers of most files are.
+const headBytes = 700
 
 func flipBit(r *rand.Rand, b, _ []byte) []byte {
 	b[somewhere(r, b)] ^= 1 << r.IntN(8)

@@ -1,4 +1,5 @@
-// Package pillowtest asks Pillow what it makes of files, for tests that compare. It needs a Python with Pillow 13.
+// Package pillowtest asks Pillow what it makes of files, damaged ones too, for tests that compare. It needs a Python
+// with Pillow 13.
 package pillowtest
 
 import (
