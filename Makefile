@@ -388,7 +388,7 @@ test-deploy: build test-image $(VENV)/.ready $(TOOLS)/.shellcheck-ready
 	$(call say,the unit of systemd)
 	@if command -v systemd-analyze >/dev/null; then deploy/test-systemd.sh; else echo 'not verified, it needs systemd-analyze'; fi
 	$(call say,shell scripts)
-	$(CURDIR)/.tools/shellcheck/bin/shellcheck $$(git ls-files '*.sh' '*.sbatch') .ci/run
+	$(CURDIR)/.tools/shellcheck/bin/shellcheck $$(git ls-files '*.sh' '*.sbatch' .ci)
 	$(call say,the script that follows the number of nodes)
 	$(ENGINE_TEST) deploy/slurm/test_scale.py
 

@@ -33,7 +33,6 @@ code=0
 # shellcheck disable=SC2016
 unshare --net --mount --pid --fork --mount-proc --kill-child=KILL -- bash -euc '
   # What Kubernetes writes at fixed places is written into memory, and gone with the mounts.
-  cgroups=/sys/fs/cgroup
   for place in /run /var/lib/cni /var/log; do
     if [ -d $place ]; then mount -t tmpfs tmpfs $place; fi
   done
@@ -46,7 +45,6 @@ unshare --net --mount --pid --fork --mount-proc --kill-child=KILL -- bash -euc '
     mount --bind $file /proc/sys/${value%=*}
   done
   ip link set lo up
-  : $cgroups
   exec "$@"' run.sh "$@" || code=$?
 for _ in $(seq 50); do
   remove_groups
