@@ -34,7 +34,7 @@
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
 #   make test-hub HUB_PYTHON=python  data sets of Hugging Face give the pictures of their rows; DATA=folder of photographs
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
-#   make faults [DATA=folder] a training job on real nodes through every fault, a table; twenty minutes
+#   make faults [DATA=folder] a training job on real nodes through every fault, a table; half an hour
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
 #   make skew  [SKEW=commit]  nodes of the last tag with trainers of this tree, and the reverse; two nodes that differ in a codec; two minutes
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
@@ -106,6 +106,7 @@ BUILD_NVML    = CGO_ENABLED=1 $(GO) build -trimpath -ldflags '-s -w -X main.vers
 COMMIT       := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null)
 CREATED      := $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 VERSION      := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
+GO_LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # Functions that no program of ours calls, though tests may. client/loader is for programs in Go, packages named …test are for tests.
 CHECK_REACHED = @all=$$(CGO_ENABLED=1 $(TOOLS)/deadcode $$($(GO) list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...)) || exit 1; \
@@ -122,13 +123,13 @@ UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
 build:
 	@mkdir -p bin
-	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/feedwater ./cmd/feedwater
+	@$(GO) build -trimpath -ldflags '$(GO_LDFLAGS)' -o bin/feedwater ./cmd/feedwater
 	@if $(HAS_CC); then $(BUILD_NVML); else echo 'feedwater-nvml: not built, it needs a C compiler; GPU readings are unknown without it'; fi
 	@bin/feedwater version
 
 # The program with the flags by which tests run nodes of fixed speed, and nodes that compute differently. bin/feedwater refuses them.
 build-testnode: build
-	@$(GO) build -trimpath -tags testnode -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/feedwater-testnode ./cmd/feedwater
+	@$(GO) build -trimpath -tags testnode -ldflags '$(GO_LDFLAGS)' -o bin/feedwater-testnode ./cmd/feedwater
 
 demo: build $(VENV)/.ready
 	@DATA='$(abspath $(DATA))' VENV='$(VENV)' examples/demo.sh
@@ -352,7 +353,7 @@ programs: $(TOOLS)/.notices-ready
 	@mkdir -p bin/image
 	$(GO) run ./deploy/notices bin/image/NOTICES.txt ./cmd/feedwater
 	for p in $(PLATFORMS); do GOOS=$${p%%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 GOFLAGS= CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
-	  -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/image/feedwater-$${p//\//-} ./cmd/feedwater; done
+	  -ldflags '$(GO_LDFLAGS)' -o bin/image/feedwater-$${p//\//-} ./cmd/feedwater; done
 	$(call write-sbom,bin/image/feedwater-$(subst /,-,$(firstword $(PLATFORMS))),bin/image/feedwater.cdx.json)
 
 image: programs
