@@ -170,17 +170,10 @@ func (r *run) besideJob(ctx context.Context) (*trainer, error) {
 		return nil, err
 	}
 	r.fleet.beside = append(r.fleet.beside, t)
-	for deadline := time.Now().Add(startUp); ; {
-		if lines, err := t.said(); err != nil || len(lines) > 0 {
-			return t, err
-		}
-		if time.Now().After(deadline) {
-			return t, fmt.Errorf("no batch for %s", startUp)
-		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return t, err
-		}
-	}
+	return t, waitUntil(ctx, "no batch for", func() (bool, error) {
+		lines, err := t.said()
+		return len(lines) > 0, err
+	})
 }
 
 // hungIndex puts the index of the first node on a filer.
@@ -227,15 +220,7 @@ func nothingMore(ctx context.Context, r *run, _ int) error { return r.fleet.file
 
 // untilStuck returns when calls hang.
 func (f *filer) untilStuck(ctx context.Context) error {
-	for deadline := time.Now().Add(startUp); f.stuck() == 0; {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("nothing hangs after %s", startUp)
-		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
+	return waitUntil(ctx, "nothing hangs after", func() (bool, error) { return f.stuck() > 0, nil })
 }
 
 // endsInTime ends the first node while its storage hangs: its socket is closed in time, its exit code is 1, and the process is gone, where it can

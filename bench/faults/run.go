@@ -84,15 +84,22 @@ func (r *run) train(ctx context.Context, ranks int, state json.RawMessage) error
 		}
 		r.trainers = append(r.trainers, t)
 	}
-	for deadline := time.Now().Add(startUp); ; {
+	return waitUntil(ctx, "no batch for", func() (bool, error) {
 		if r.steps() > 0 {
-			return nil
+			return true, nil
 		}
-		if err := r.failed(); err != nil {
+		return false, r.failed()
+	})
+}
+
+// waitUntil returns when done says so, or has an error; an error that begins with late after startUp.
+func waitUntil(ctx context.Context, late string, done func() (bool, error)) error {
+	for deadline := time.Now().Add(startUp); ; {
+		if yes, err := done(); yes || err != nil {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("no batch for %s", startUp)
+			return fmt.Errorf("%s %s", late, startUp)
 		}
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return err
