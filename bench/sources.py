@@ -42,6 +42,8 @@ PARTS = {"folder": "photos", "list": "list.csv", "tar files": "s-*.tar", "Parque
 """What lies in a bucket, by its name in the table."""
 MADE = 60
 """Pictures that are made where there are no photographs."""
+OF_A_PART = 200
+"""Pictures in a tar file, a Parquet file and a shard of MDS."""
 
 
 class Pictures:
@@ -70,6 +72,14 @@ def digest_of(source: Any, **options: Any) -> tuple[str, float]:
     return total.hexdigest()[:16], time.perf_counter() - began
 
 
+def prepare_photos(photos: Path | None, root: Path) -> None:
+    """A copy of the photographs, or pictures that are made."""
+    if photos is None:
+        make_photos(root)
+    else:
+        shutil.copytree(photos, root)
+
+
 def make_photos(root: Path) -> None:
     """Pictures of noise in class folders."""
     rng = np.random.default_rng(1)
@@ -79,25 +89,26 @@ def make_photos(root: Path) -> None:
         PIL.Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize((160, 120)).save(path)
 
 
-def rows_of(root: Path) -> list[tuple[Path, int]]:
-    """The pictures of the class folders below root/photos, and labels."""
-    classes = sorted(path.name for path in (root / "photos").iterdir() if path.is_dir())
-    return [(path, label) for label, name in enumerate(classes) for path in sorted((root / "photos" / name).iterdir())]
+def rows_of(photos: Path) -> list[tuple[Path, int]]:
+    """The pictures of class folders, and labels."""
+    classes = sorted(path.name for path in photos.iterdir() if path.is_dir())
+    return [(path, label) for label, name in enumerate(classes) for path in sorted((photos / name).iterdir())]
 
 
-def write_others(root: Path) -> None:
-    """A list, tar and Parquet files and MDS of the class folders below root/photos."""
-    rows = rows_of(root)
+def write_others(root: Path, rows: list[tuple[Path, int]]) -> int:
+    """A list, tar and Parquet files and MDS of pictures that lie below root. Returns how many tar files there are."""
     lines = (f'"{path.relative_to(root)}",{label}\n' for path, label in rows)
     (root / "list.csv").write_text("path,label\n" + "".join(lines))
     (root / "mds").mkdir()
     index: dict[str, Any] = {"version": 2, "shards": []}
-    for shard, first in enumerate(range(0, len(rows), 200)):
-        part = rows[first : first + 200]
+    starts = range(0, len(rows), OF_A_PART)
+    for shard, first in enumerate(starts):
+        part = rows[first : first + OF_A_PART]
         write_tar(root / f"s-{shard:02}.tar", part, first)
         write_parquet(root / f"p-{shard:02}.parquet", [(path.read_bytes(), label) for path, label in part])
         index["shards"].append(write_mds(root / "mds" / f"shard.{shard:05}.mds", part))
     (root / "mds" / "index.json").write_text(json.dumps(index))
+    return len(starts)
 
 
 def write_tar(name: Path, rows: list[tuple[Path, int]], first: int) -> None:
@@ -246,18 +257,16 @@ def main() -> int:
     os.environ.update(KEYS)
     with tempfile.TemporaryDirectory() as made, contextlib.ExitStack() as stack:
         root = Path(made) / "data"
-        if asked.photos is None:
-            make_photos(root / "photos")
-        else:
-            shutil.copytree(asked.photos, root / "photos")
-        write_others(root)
+        prepare_photos(asked.photos, root / "photos")
+        rows = rows_of(root / "photos")
+        parts = write_others(root, rows)
         sources: dict[str, tuple[Any, dict[str, Any]]] = {
             "folder": (root / "photos", {}),
             "list": (root / "list.csv", {}),
             "tar files": (root / "s-*.tar", {}),
             "Parquet files": (root / "p-*.parquet", {}),
             "MDS": (root / "mds", {}),
-            "a program's own": (feedwater.Bytes(Pictures(rows_of(root)), version="1", workers=2), {}),
+            "a program's own": (feedwater.Bytes(Pictures(rows), version="1", workers=2), {}),
         }
         web = bucket = stack.enter_context(stand_in(asked.bucket, root))
         if asked.versitygw:
@@ -265,9 +274,8 @@ def main() -> int:
         end = f"?endpoint=http://{bucket}"
         for name, below in PARTS.items():
             sources[f"{name} in a bucket"] = (f"s3://data/{below}{end}", {})
-        shards = -(-len(rows_of(root)) // 200) - 1
         for name, (stem, ending) in {"tar": ("s", "tar"), "Parquet": ("p", "parquet")}.items():
-            sources[f"{name} files by HTTP"] = (f"http://{web}/plain/{stem}-{{00..{shards:02}}}.{ending}", {})
+            sources[f"{name} files by HTTP"] = (f"http://{web}/plain/{stem}-{{00..{parts - 1:02}}}.{ending}", {})
         sources |= {f"{name} by HTTP": (f"http://{web}/plain/{PARTS[name]}", {}) for name in ("list", "MDS")}
         nodes = stack.enter_context(three_nodes(str(root / "photos"), *[f"s3://data/photos{end}"] * 2))
         sources["three nodes, two of them on the bucket"] = ("photos", {"nodes": nodes})

@@ -14,7 +14,6 @@ import http.server
 import itertools
 import json
 import os
-import shutil
 import socketserver
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from typing import Any
 import feedwater
 from feedwater import Loader
 
-from sources import KEYS, digest_of, free_port, make_photos, put_object, running, versity_gateway
+from sources import KEYS, digest_of, free_port, prepare_photos, put_object, running, versity_gateway
 
 TOXICS: dict[str, list[dict[str, Any]]] = {
     "calm": [],
@@ -189,10 +188,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as made, contextlib.ExitStack() as stack:
         root = Path(made) / "data"
-        if asked.photos is None:
-            make_photos(root / "photos")
-        else:
-            shutil.copytree(asked.photos, root / "photos")
+        prepare_photos(asked.photos, root / "photos")
         want, took = digest_of(root / "photos")
         server = stack.enter_context(versity_gateway(asked.versitygw, root, Path(made)))
         control = free_port()
