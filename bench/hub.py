@@ -9,14 +9,10 @@ where they should be read: from files, from ranges of Arrow files, or by process
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
-import os
-import socket
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +21,8 @@ import feedwater
 import numpy as np
 from datasets import ClassLabel, Dataset, Features, Image, Value
 from feedwater import Loader
+
+from sources import rows_of, running_nodes
 
 SIZE = 96
 
@@ -51,7 +49,7 @@ def encoded(row: Any) -> bytes:
     return data
 
 
-def rows_of(source: Any, image: str, label: str) -> list[tuple[str, int]]:
+def digests_of(source: Any, image: str, label: str) -> list[tuple[str, int]]:
     """Digest of the file, and label, of each row as datasets gives them."""
     plain = source.with_format(None)
     if isinstance(plain.features[image], Image):
@@ -59,10 +57,11 @@ def rows_of(source: Any, image: str, label: str) -> list[tuple[str, int]]:
     return [(hashlib.sha256(encoded(row[image])).hexdigest(), row[label]) for row in plain]
 
 
-def ways_of(folder: Path, made: Path) -> dict[str, tuple[Callable[[], Any], str, dict[str, str]]]:
+def ways_of(
+    folder: Path, files: list[tuple[Path, int]], made: Path
+) -> dict[str, tuple[Callable[[], Any], str, dict[str, str]]]:
     """Data sets by how they were made, how they should be read, and the columns to name."""
     classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    files = [(path, at) for at, name in enumerate(classes) for path in sorted((folder / name).iterdir())]
     features = Features({"image": Image(), "label": ClassLabel(names=classes), "text": Value("string")})
 
     def in_memory() -> Any:
@@ -109,45 +108,31 @@ def ways_of(folder: Path, made: Path) -> dict[str, tuple[Callable[[], Any], str,
     }  # fmt: skip
 
 
-@contextlib.contextmanager
-def node(root: Path) -> Iterator[str]:
-    """A node that serves a folder, by its address."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{s.getsockname()[1]}"
-    program = [os.environ["FEEDWATER_BINARY"], "serve", "--listen", address, "--data", f"hub={root}"]
-    process = subprocess.Popen([*program, "--log-level", "error"])
-    try:
-        yield address
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def main() -> None:
     """Checks and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="photographs in class folders")
     folder = parser.parse_args().folder.resolve()
     datasets.disable_progress_bars()
-    files = [path for name in sorted(os.listdir(folder)) for path in sorted((folder / name).iterdir())]
+    files = rows_of(folder)
     reference = loaded(folder)[0]
-    pixels = {hashlib.sha256(path.read_bytes()).hexdigest(): made for path, made in zip(files, reference, strict=True)}
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path, _ in files]
+    pixels = dict(zip(digests, reference, strict=True))
     with tempfile.TemporaryDirectory() as made:
         print(f"datasets {datasets.__version__}\n| {'made by':28} | {'rows':>4} | {'read from':9} | seconds |")
-        for name, (make, wanted, columns) in ways_of(folder, Path(made)).items():
+        for name, (make, wanted, columns) in ways_of(folder, files, Path(made)).items():
             source = make()
             began = time.perf_counter()
             got, labels, kind = loaded(source, **columns)
             took = time.perf_counter() - began
-            rows = rows_of(source, columns.get("image", "image"), columns.get("label", "label"))
+            rows = digests_of(source, columns.get("image", "image"), columns.get("label", "label"))
             print(f"| {name:28} | {len(rows):4} | {kind:9} | {took:7.2f} |")
             assert got == [pixels[digest] for digest, _ in rows], "other pictures"
             assert labels == [label for _, label in rows], "other labels"
             assert kind == wanted, f"read from {kind}, not {wanted}"
-        with node(Path(made) / "saved") as address:
+        with running_nodes(f"hub={made}/saved") as nodes:
             saved = datasets.load_from_disk(f"{made}/saved").shuffle(seed=1)
-            here, there = loaded(saved), loaded(saved, nodes=[address])
+            here, there = loaded(saved), loaded(saved, nodes=nodes)
             assert here == there, "a node gives others"
             print(f"| {'of a node':28} | {len(saved):4} | {there[2]:9} |")
 

@@ -235,13 +235,13 @@ def versity_gateway(program: str, root: Path, place: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def three_nodes(*places: str) -> Iterator[list[str]]:
-    """The addresses of nodes that read these places, each as photos."""
+def running_nodes(*data: str) -> Iterator[list[str]]:
+    """The addresses of nodes, of which each serves what it is given as --data."""
     with contextlib.ExitStack() as stack:
         nodes = []
-        for data in places:
+        for served in data:
             port = free_port()
-            listen = ("serve", "--listen", f"127.0.0.1:{port}", "--data", f"photos={data}", "--log-level", "error")
+            listen = ("serve", "--listen", f"127.0.0.1:{port}", "--data", served, "--log-level", "error")
             stack.enter_context(running(port, os.environ["FEEDWATER_BINARY"], *listen))
             nodes.append(f"127.0.0.1:{port}")
         yield nodes
@@ -277,7 +277,8 @@ def main() -> int:
         for name, (stem, ending) in {"tar": ("s", "tar"), "Parquet": ("p", "parquet")}.items():
             sources[f"{name} files by HTTP"] = (f"http://{web}/plain/{stem}-{{00..{parts - 1:02}}}.{ending}", {})
         sources |= {f"{name} by HTTP": (f"http://{web}/plain/{PARTS[name]}", {}) for name in ("list", "MDS")}
-        nodes = stack.enter_context(three_nodes(str(root / "photos"), *[f"s3://data/photos{end}"] * 2))
+        in_bucket = f"photos=s3://data/photos{end}"
+        nodes = stack.enter_context(running_nodes(f"photos={root / 'photos'}", in_bucket, in_bucket))
         sources["three nodes, two of them on the bucket"] = ("photos", {"nodes": nodes})
         print(f"| {'source':40} | {'digest':16} | seconds |\n|{'-' * 42}|{'-' * 18}|--------:|")
         digests = set()
