@@ -16,7 +16,7 @@ from typing import Any
 from images import write_pause, write_trainer
 
 from enginetest.pages import ROOT
-from enginetest.processes import Process, await_that
+from enginetest.processes import Process, await_that, running
 
 PROGRAMS = Path(os.environ.get("FEEDWATER_CLUSTER_CACHE", ROOT / ".tools" / "cluster"))
 HERE = "10.97.0.1"
@@ -93,7 +93,8 @@ class Cluster:
     """The cluster. All that it writes lies in one folder, or in memory that is gone with its namespaces."""
 
     def __init__(self, folder: Path):
-        self.folder, self.parts = folder, {}  # type: Path, dict[str, Process]
+        self.folder = folder
+        self.parts: dict[str, Process] = {}
         self.kubeconfig = folder / "kubeconfig"
         self.env = {
             **os.environ,
@@ -278,7 +279,7 @@ class Cluster:
         return said == "True"
 
     def tails(self) -> str:
-        """The last words of each part, and what happened last."""
+        """The last words of each part."""
         words = [f"--- {name}\n{part.said()[-700:]}" for name, part in self.parts.items()]
         return "\n".join(words)
 
@@ -291,14 +292,10 @@ class Cluster:
 def processes_of(uid: str, word: str) -> list[int]:
     """The processes of a pod that have a word in their command line, by the pod's control group."""
     found = []
-    for entry in Path("/proc").iterdir():
+    for pid, place in running():
         try:
-            if (
-                entry.name.isdigit()
-                and uid in (entry / "cgroup").read_text()
-                and word in (entry / "cmdline").read_text().split("\0")
-            ):
-                found.append(int(entry.name))
+            if uid in (place / "cgroup").read_text() and word in (place / "cmdline").read_text().split("\0"):
+                found.append(pid)
         except OSError:  # it has ended
             continue
     return found

@@ -10,11 +10,7 @@ from workload import NAMESPACE, volume
 
 from cluster import Cluster
 from enginetest.job import generate_pictures
-
-
-def report(line: str) -> None:
-    """A measured number, for the reader of `pytest -s`."""
-    print(f"\n    {line}", end="", flush=True)
+from enginetest.report import report
 
 
 @pytest.fixture(scope="session")

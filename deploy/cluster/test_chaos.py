@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import report
 from workload import CHART, NAMESPACE, SMALL, Training, await_nodes, helm, pods, program_of, samples_made
 
 from cluster import Cluster
 from enginetest.job import Told, undisturbed
+from enginetest.report import report
 
 NODES = 5
 BATCH = 32

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import report
-from workload import NAMESPACE, SMALL, Training, await_nodes, helm, ready
+from workload import CHART, NAMESPACE, SMALL, Training, await_nodes, helm, ready
 
 from cluster import Cluster
 from enginetest.job import undisturbed
 from enginetest.pages import ROOT, blocks
 from enginetest.processes import await_that
+from enginetest.report import report
 
 STEPS = ("--steps", "40", "--batch", "32", "--picture", "64")
 
@@ -111,7 +111,7 @@ def test_a_folder_of_the_machine_is_refused(installed: float, cluster: Cluster, 
         cluster,
         "install",
         "other",
-        str(ROOT / "deploy/helm/feedwater"),
+        str(CHART),
         "--set",
         f"data.imagenet.hostPath={pictures}",
         "--set",
@@ -133,7 +133,7 @@ def test_a_secret_that_is_missing(installed: float, cluster: Cluster) -> None:
         cluster,
         "upgrade",
         "feedwater",
-        str(ROOT / "deploy/helm/feedwater"),
+        str(CHART),
         "--reuse-values",
         "--set",
         "buckets.secret=none",

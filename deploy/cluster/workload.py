@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import Cluster, processes_of
-from enginetest.job import Told
+from enginetest.job import Told, told_in
 from enginetest.pages import ROOT, blocks, replaced
 from enginetest.processes import await_that
 
@@ -82,8 +82,7 @@ class Training:
 
     def told(self) -> Told:
         """What it has told of its steps."""
-        lines = [line for line in self.log().splitlines() if line.startswith("{")]
-        return Told([json.loads(line) for line in lines if line.endswith("}")])
+        return told_in(self.log())
 
     def step(self, n: int, within: float = 120) -> None:
         """Waits until it has taken so many batches."""

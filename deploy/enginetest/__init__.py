@@ -1,1 +1,1 @@
-"""What the tests of engines share: processes, a training job that tells what it gets, commands of the documents."""
+"""What the tests of engines share: processes, a training job that tells what it gets, documents' commands, figures."""

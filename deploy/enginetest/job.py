@@ -43,9 +43,13 @@ class Told:
 
 def told(log: Path) -> Told:
     """Reads what a job has said, among other lines."""
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return told_in(log.read_text(errors="replace") if log.exists() else "")
+
+
+def told_in(text: str) -> Told:
+    """What a job has said, of a text that has other lines too."""
     found = []
-    for line in lines:
+    for line in text.splitlines():
         try:
             what = json.loads(line)
         except ValueError:  # the log of something else, or half a line
@@ -60,6 +64,11 @@ def environment(**others: str) -> dict[str, str]:
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     program = {"FEEDWATER_BINARY": str(BINARY), "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
     return {**os.environ, **program, "PATH": f"{BINARY.parent}:{os.environ['PATH']}", **others}
+
+
+def train_on(nodes: str, period: float, *options: str) -> list[str]:
+    """The command of a job on nodes that serve `imagenet`, with so many seconds between two steps at least."""
+    return [sys.executable, str(TRAINER), "imagenet/train", "--nodes", nodes, "--period", str(period), *options]
 
 
 @cache

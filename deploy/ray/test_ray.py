@@ -16,17 +16,14 @@ from feedwater_ray import FeedwaterPool, find_nodes
 from ray.cluster_utils import Cluster
 
 import ray
-from enginetest.job import PACED, TRAINER, Told, environment, generate_pictures, told, undisturbed
+from enginetest.job import PACED, environment, generate_pictures, told, train_on, undisturbed
 from enginetest.pages import ROOT
 from enginetest.processes import Process, await_that, parent_of, with_variable
+from enginetest.report import report
 
 STEPS = ("--steps", "240", "--batch", "32", "--picture", "64")
 MARK = ("FEEDWATER_RAY_TEST", str(os.getpid()))
 PACE = ("--test-sample-time", "10ms")
-
-
-def report(line: str) -> None:
-    print(f"\n    {line}", end="", flush=True)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +75,7 @@ def listed(name: str = "feedwater") -> list[str]:
 def test_faults_under_a_job(cluster: Cluster, pool: FeedwaterPool, pictures: Path, tmp_path: Path) -> None:
     """A node, an actor and a machine die: each is replaced, and the stream is that of a calm machine."""
     await_that("three nodes", lambda: len(listed()) == 3, 60)
-    command = [sys.executable, TRAINER, "imagenet/train", "--nodes", find_nodes(), "--period", "0.2", *STEPS]
-    job = Process(command, tmp_path / "trainer", environment())
+    job = Process(train_on(find_nodes(), 0.2, *STEPS), tmp_path / "trainer", environment())
     try:
         follow(cluster, job)
     finally:
@@ -91,8 +87,8 @@ def test_faults_under_a_job(cluster: Cluster, pool: FeedwaterPool, pictures: Pat
 
 
 def follow(cluster: Cluster, job: Process) -> None:
-    def step(n: int) -> Told:
-        return await_that(f"step {n}", lambda: told(job.log) if len(told(job.log).steps) >= n else None, 120, job.tail)
+    def step(n: int) -> None:
+        await_that(f"step {n}", lambda: len(told(job.log).steps) >= n, 120, job.tail)
 
     def replaced(what: str, before: list[str], within: float) -> None:
         began = time.time()
@@ -144,9 +140,7 @@ def test_the_number_is_followed(cluster: Cluster, pictures: Path, tmp_path: Path
     nodes = find_nodes(name)
     env = environment(FEEDWATER_SCALER=os.environ.pop("FEEDWATER_SCALER"))
     began = time.time()
-    job = Process(
-        [sys.executable, TRAINER, "imagenet/train", "--nodes", nodes, "--period", "0.2", *steps], tmp_path / "job", env
-    )
+    job = Process(train_on(nodes, 0.2, *steps), tmp_path / "job", env)
     try:
         await_that("a first node", lambda: len(listed(name)) >= 1, 60, job.tail)
         report(f"trainer → first node {time.time() - began:.1f} s")

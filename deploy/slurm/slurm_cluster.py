@@ -152,6 +152,10 @@ class Slurm:
             "squeue", "--me", "--name=feedwater", "--array", "--noheader", "--states=R", "--format=%i"
         ).stdout.split()
 
+    def has_no_job(self) -> bool:
+        """Whether nothing waits, runs or ends."""
+        return not self.run("squeue", "--me", "--noheader").stdout.strip()
+
     def tails(self) -> str:
         """The last words of all daemons, and of all jobs."""
         files = sorted([*self.folder.glob("*.out"), *self.folder.glob("*.log")])

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from slurm_cluster import MAX_ARRAY, Slurm, free_ports, missing
 
-from enginetest.job import PACED, TRAINER, generate_pictures, told, undisturbed
+from enginetest.job import PACED, TRAINER, generate_pictures, told, train_on, undisturbed
 from enginetest.pages import blocks, replaced
 from enginetest.processes import Process, await_that, parent_of, started_at
+from enginetest.report import report
 
 PAGE = "docs/slurm.md"
 PACE = "20ms"
@@ -55,9 +56,7 @@ def folder(slurm: Slurm, place: Path, request: pytest.FixtureRequest) -> Iterato
     folder.parent.mkdir(exist_ok=True)
     yield folder
     slurm.run("scancel", "--me")
-    await_that(
-        "all jobs end", lambda: not slurm.run("squeue", "--me", "--noheader").stdout.strip(), WITHIN, slurm.tails
-    )
+    await_that("all jobs end", slurm.has_no_job, WITHIN, slurm.tails)
 
 
 Start = Callable[..., Process]
@@ -75,11 +74,6 @@ def start(slurm: Slurm, folder: Path, place: Path) -> Iterator[Start]:
     yield run
     for process in reversed(started):
         process.stop()
-
-
-def report(line: str) -> None:
-    """A measured number, for the reader of `pytest -s`."""
-    print(f"\n    {line}", end="", flush=True)
 
 
 def announced(folder: Path) -> dict[int, Path]:
@@ -124,18 +118,7 @@ def test_nodes_come_go_and_die_under_a_job(slurm: Slurm, folder: Path, pictures:
     """One job, and all that happens to its nodes: its stream is that of a calm machine, and it hardly waits."""
     first_block(slurm, folder, pictures)
     steps = ("--steps", "450")
-    job = start(
-        sys.executable,
-        TRAINER,
-        "imagenet/train",
-        "--nodes",
-        f"file:{folder}",
-        "--period",
-        "0.08",
-        *TRAINING,
-        *steps,
-        log="trainer",
-    )
+    job = start(*train_on(f"file:{folder}", 0.08, *TRAINING, *steps), log="trainer")
 
     def taken() -> int:
         assert job.ended() in (None, 0), job.tail()
@@ -230,9 +213,7 @@ def test_one_job_of_two_groups(slurm: Slurm, folder: Path, pictures: Path) -> No
     await_that("it has trained", lambda: told(file).digest, WITHIN, slurm.tails)
     report(f"sbatch → first batch {told(file).steps[0]['at'] - began:.1f} s")
     assert told(file).digest == undisturbed(pictures / "train", "--steps", "60", *TRAINING)
-    await_that(
-        "the job ends", lambda: not slurm.run("squeue", "--me", "--noheader").stdout.strip(), WITHIN, slurm.tails
-    )
+    await_that("the job ends", slurm.has_no_job, WITHIN, slurm.tails)
     text = file.read_text()
     assert text.count("msg=draining") == 3 == text.count("msg=stopped"), text
     assert not list(slurm.folder.glob("nodes-*"))
@@ -252,9 +233,7 @@ def test_the_training_fails(slurm: Slurm, folder: Path, pictures: Path) -> None:
         "exit 7",
         check=False,
     )
-    await_that(
-        "the job ends", lambda: not slurm.run("squeue", "--me", "--noheader").stdout.strip(), WITHIN, slurm.tails
-    )
+    await_that("the job ends", slurm.has_no_job, WITHIN, slurm.tails)
     assert (slurm.folder / "failed.log").read_text().count("msg=stopped") in (0, 3)
 
 
@@ -323,17 +302,7 @@ def test_the_number_is_followed(slurm: Slurm, folder: Path, pictures: Path, star
     # Four workers of 20 ms make 200 samples a second. 32 each 70 ms are 457, and 15 % more than that takes three.
     steps = ("--steps", "600")
     job = start(
-        sys.executable,
-        TRAINER,
-        "imagenet/train",
-        "--nodes",
-        f"file:{folder}",
-        "--period",
-        "0.07",
-        *TRAINING,
-        *steps,
-        log="trainer",
-        FEEDWATER_SCALER=f"127.0.0.1:{listen}",
+        *train_on(f"file:{folder}", 0.07, *TRAINING, *steps), log="trainer", FEEDWATER_SCALER=f"127.0.0.1:{listen}"
     )
     most = 0
 
