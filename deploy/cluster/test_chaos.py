@@ -145,7 +145,7 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_fault(cluster: Cluster, period: float, pictures: Path, name: str) -> None:
-    """The stream is that of a calm machine; waits are those that the row allows."""
+    """The stream is that of a calm machine; no wait is longer than a second."""
     row = ROWS[name]
     steps = ("--steps", str(round(row.seconds / period)), *SHAPE)
     made = samples_made(cluster) if row.counts else 0

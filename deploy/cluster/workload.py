@@ -22,7 +22,7 @@ SMALL = ("--set", "resources.requests.cpu=50m,resources.requests.memory=128Mi,re
 """The page's pods ask for four cores each, which this machine has not."""
 
 
-def volume(name: str, folder: Path, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
+def volume(name: str, folder: Path) -> list[dict[str, Any]]:
     """A folder of this machine as a volume that many pods may read, and a claim of it."""
     spec = {"accessModes": ["ReadOnlyMany"], "storageClassName": "local"}
     where = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["machine"]}]}
@@ -30,20 +30,20 @@ def volume(name: str, folder: Path, namespace: str = NAMESPACE) -> list[dict[str
         {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
-            "metadata": {"name": f"{namespace}-{name}"},
+            "metadata": {"name": f"{NAMESPACE}-{name}"},
             "spec": spec
             | {
                 "capacity": {"storage": "1Gi"},
                 "local": {"path": str(folder)},
                 "persistentVolumeReclaimPolicy": "Retain",
-                "claimRef": {"namespace": namespace, "name": name},
+                "claimRef": {"namespace": NAMESPACE, "name": name},
                 "nodeAffinity": {"required": {"nodeSelectorTerms": [where]}},
             },
         },
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": spec | {"resources": {"requests": {"storage": "1Gi"}}},
         },
     ]
@@ -58,25 +58,21 @@ class Training:
         name: str,
         options: Sequence[str],
         nodes: str = NODES,
-        namespace: str = NAMESPACE,
         account: str = "default",
-        env: Sequence[dict[str, Any]] = (),
     ):
         # Logs of a pod are there for a while after it: no two jobs have one name.
-        self.cluster, self.name, self.namespace = cluster, f"{name}-{next(NUMBERS)}", namespace
+        self.cluster, self.name = cluster, f"{name}-{next(NUMBERS)}"
         command = ["python", "-u", "train.py", "imagenet/train", "--nodes", nodes, *options]
         job = _to_json(
             cluster, replaced(blocks("docs/kubernetes.md", "yaml")[0], {"[python, train.py]": json.dumps(command)})
         )
-        job["metadata"] |= {"name": self.name, "namespace": namespace}
-        pod = job["spec"]["template"]["spec"]
-        pod["serviceAccountName"] = account
-        pod["containers"][0]["env"] = list(env)
+        job["metadata"] |= {"name": self.name, "namespace": NAMESPACE}
+        job["spec"]["template"]["spec"]["serviceAccountName"] = account
         cluster.apply(job)
 
     def log(self) -> str:
         """What its pods have said, read where the kubelet writes it."""
-        files = sorted(Path("/var/log/pods").glob(f"{self.namespace}_{self.name}-*/train/*.log"))
+        files = sorted(Path("/var/log/pods").glob(f"{NAMESPACE}_{self.name}-*/train/*.log"))
         lines = [line for file in files for line in file.read_text(errors="replace").splitlines()]
         return "\n".join(re.sub(r"^\S+ (stdout|stderr) [FP] ", "", line) for line in lines)
 
@@ -100,7 +96,7 @@ class Training:
     def delete(self) -> None:
         """Takes it away, with its pods."""
         self.cluster.kubectl(
-            "-n", self.namespace, "delete", "job", self.name, "--wait", "--cascade=foreground", "--grace-period=1"
+            "-n", NAMESPACE, "delete", "job", self.name, "--wait", "--cascade=foreground", "--grace-period=1"
         )
 
 
@@ -109,9 +105,9 @@ def helm(cluster: Cluster, *arguments: str) -> str:
     return cluster.run("helm", "--namespace", NAMESPACE, *arguments)
 
 
-def pods(cluster: Cluster, component: str = "node") -> list[dict[str, Any]]:
-    """The pods of a component of the chart that do not end."""
-    found = cluster.get("-n", NAMESPACE, "pods", "-l", f"app.kubernetes.io/component={component}")["items"]
+def pods(cluster: Cluster) -> list[dict[str, Any]]:
+    """The nodes of the chart that do not end."""
+    found = cluster.get("-n", NAMESPACE, "pods", "-l", "app.kubernetes.io/component=node")["items"]
     return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
 
@@ -120,9 +116,9 @@ def is_ready(pod: dict[str, Any]) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
 
 
-def ready(cluster: Cluster, component: str = "node") -> list[dict[str, Any]]:
+def ready(cluster: Cluster) -> list[dict[str, Any]]:
     """The pods that are ready."""
-    return [pod for pod in pods(cluster, component) if is_ready(pod)]
+    return [pod for pod in pods(cluster) if is_ready(pod)]
 
 
 def await_nodes(cluster: Cluster, n: int, within: float = 120) -> list[dict[str, Any]]:
@@ -130,7 +126,7 @@ def await_nodes(cluster: Cluster, n: int, within: float = 120) -> list[dict[str,
 
     def there() -> list[dict[str, Any]]:
         found = pods(cluster)
-        return found if len(found) == n == len([p for p in found if is_ready(p)]) else []
+        return found if len(found) == n and all(map(is_ready, found)) else []
 
     def says() -> str:
         return cluster.kubectl("-n", NAMESPACE, "describe", "pods")[-4000:] + cluster.tails()
@@ -138,9 +134,9 @@ def await_nodes(cluster: Cluster, n: int, within: float = 120) -> list[dict[str,
     return await_that(f"{n} nodes", there, within, says) if n else []
 
 
-def program_of(pod: dict[str, Any], word: str = "serve") -> int:
-    """The number of the process that a pod runs."""
-    return processes_of(pod["metadata"]["uid"], word)[0]
+def program_of(pod: dict[str, Any]) -> int:
+    """The number of the process of a node's pod."""
+    return processes_of(pod["metadata"]["uid"], "serve")[0]
 
 
 def samples_made(cluster: Cluster) -> int:
