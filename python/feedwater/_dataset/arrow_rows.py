@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import DataError
+from .homes import homes_of
 
 __all__ = ["ArrowRows", "FileRows", "is_arrow_dataset", "read_arrow_rows"]
 
@@ -53,17 +53,13 @@ class Columns:
     """Names, by label; empty: labels have none."""
 
 
-def _homes_of(source: Any) -> Iterator[str]:
-    for kind in type(source).__mro__:
-        yield f"{kind.__module__}.{kind.__qualname__}"
-
-
 def is_arrow_dataset(source: Any) -> bool:
     """Whether it is a datasets.Dataset. Raises TypeError for others of that library, which say why not."""
-    for home in _homes_of(source):
+    homes = homes_of(source)
+    for home in homes:
         if home in OTHERS:
             raise TypeError(f"source={type(source).__name__}: {OTHERS[home]}")
-    return HOME in _homes_of(source)
+    return HOME in homes
 
 
 def read_columns(source: Any, image: str | None, label: str | None) -> Columns:

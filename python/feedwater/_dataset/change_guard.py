@@ -11,7 +11,7 @@ from .._order.steps import Indices
 from ..errors import DataError
 from .arrow_rows import is_arrow_dataset
 from .bytes_source import Bytes
-from .coco import Coco, find_wrapped_coco
+from .coco import Coco, is_coco_detection
 from .file_lists import is_file_list, read_rows
 from .image_folder import is_image_folder
 from .subset import indices_of
@@ -35,7 +35,7 @@ class ChangeGuard:
             self._subsets.append((source, indices_of(source)))
             source = source.dataset
         self._folder = self._list = self._wrapped = None
-        if find_wrapped_coco(source) is not None:
+        if is_coco_detection(source):
             self._wrapped = source
         elif is_file_list(source) and not is_image_folder(source):
             self._list = source

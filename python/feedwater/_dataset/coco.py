@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import DataError
+from .homes import home_of, homes_of
 from .table import Table
 
-__all__ = ["Coco", "find_wrapped_coco"]
+__all__ = ["Coco", "is_coco_detection", "read_coco_detection"]
 
+HOME = "torchvision.datasets.coco.CocoDetection"
+WRAPPER = "torchvision.tv_tensors._dataset_wrapper.VisionDatasetTVTensorWrapper"
 KEYS = ("image_id", "boxes", "labels", "area", "iscrowd")
 """What a target may have."""
 
@@ -120,22 +123,23 @@ class WrappedTargets(Sequence[Mapping[str, Any]]):
         return wrapped._wrapper(at, (picture, own._load_target(one)))[1]
 
 
-def find_wrapped_coco(source: Any) -> tuple[Table, Sequence[Mapping[str, Any]], Any] | None:
-    """Files, targets and transforms of a CocoDetection that was wrapped for v2; None for anything else.
+def is_coco_detection(source: Any) -> bool:
+    """Whether it is torchvision's CocoDetection, wrapped for v2 or not, or of a class derived from it."""
+    return HOME in homes_of(source)
 
-    Raises TypeError for one whose samples nodes cannot make.
+
+def read_coco_detection(source: Any) -> tuple[Table, Sequence[Mapping[str, Any]], Any]:
+    """Files, targets and transforms of a CocoDetection.
+
+    Raises TypeError for one that is not wrapped for v2, or whose samples nodes cannot make.
     """
-    home = "torchvision.datasets.coco.CocoDetection"
-    bases = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
-    if home not in bases:
-        return None
-    if "torchvision.tv_tensors._dataset_wrapper.VisionDatasetTVTensorWrapper" not in bases:
+    if WRAPPER not in homes_of(source):
         raise TypeError(
             "source=CocoDetection: wrap it, so that boxes are known from other numbers: "
             "torchvision.datasets.wrap_dataset_for_transforms_v2(dataset)"
         )
     own = source._dataset
-    if f"{type(own).__module__}.{type(own).__qualname__}" != home:
+    if home_of(own) != HOME:
         raise TypeError(f"source={type(own).__qualname__} is derived from CocoDetection, and its code does not travel")
     if source.transform is not None or source.target_transform is not None:
         raise TypeError("this CocoDetection has transform= or target_transform=: pass transforms=, for both together")

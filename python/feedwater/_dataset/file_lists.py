@@ -9,6 +9,7 @@ from typing import Any
 from .._torchvision.genuine import is_own
 from ..errors import DataError
 from . import image_folder
+from .homes import home_of
 from .subset import indices_of
 from .wrappers import check_sizes, check_wrapper
 
@@ -41,11 +42,6 @@ class Rows:
     """Its own, each once."""
 
 
-def _home_of(source: Any) -> str:
-    kind = type(source)
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
 def _own_class(source: Any) -> str | None:
     """The class of torchvision, of those that are known here, that it is of or that its class is derived from."""
     known = {*PAIRS, *COLUMNS, "OxfordIIITPet"}
@@ -56,19 +52,19 @@ def _own_class(source: Any) -> str | None:
 
 def is_file_list(source: Any) -> bool:
     """Whether rows can be read of it. Subsets of anything else are none."""
-    if _home_of(source) == SUBSET:
+    if home_of(source) == SUBSET:
         return is_file_list(source.dataset)
-    return _home_of(source) == CONCATENATION or _own_class(source) is not None
+    return home_of(source) == CONCATENATION or _own_class(source) is not None
 
 
 def read_rows(source: Any) -> Rows:
     """The rows of a data set. Raises TypeError for one that does more between a file and a sample than nodes do."""
-    if _home_of(source) == SUBSET:
+    if home_of(source) == SUBSET:
         whole, chosen = read_rows(source.dataset), indices_of(source).tolist()
         if not all(-len(whole.paths) <= at < len(whole.paths) for at in chosen):
             raise DataError(f"the Subset's indices reach beyond the {len(whole.paths)} samples of its data set")
         return replace(whole, paths=[whole.paths[at] for at in chosen], labels=[whole.labels[at] for at in chosen])
-    if _home_of(source) == CONCATENATION:
+    if home_of(source) == CONCATENATION:
         check_wrapper(source)
         parts = [read_rows(part) for part in source.datasets]
         check_sizes(source, [len(part.paths) for part in parts])
@@ -79,7 +75,7 @@ def read_rows(source: Any) -> Rows:
         return _of_pairs(source, source.samples, image_folder.names_of(source), image_folder.root_of(source))
     name = _own_class(source)
     if name is None:
-        raise TypeError(f"source={_home_of(source)}: a data set with code of its own cannot travel to nodes: {INSTEAD}")
+        raise TypeError(f"source={home_of(source)}: a data set with code of its own cannot travel to nodes: {INSTEAD}")
     _check_plain(source, name)
     names, root = list(getattr(source, "classes", None) or ()), os.path.expanduser(os.fspath(source.root))
     if name in PAIRS:

@@ -18,8 +18,9 @@ from ..errors import DataError
 from . import arrow_rows, image_folder
 from .arrow_reader import ArrowReader
 from .bytes_source import Bytes
-from .coco import Coco, find_wrapped_coco
+from .coco import Coco, is_coco_detection, read_coco_detection
 from .file_lists import is_file_list, read_rows
+from .homes import home_of
 from .listing import Listing
 from .subset import indices_of
 from .table import PATH_STARTS, Table, encode_ranges, number_labels
@@ -165,11 +166,10 @@ def resolve_source(
         return _of_bytes(source, nodes)
     if isinstance(source, Coco):
         return replace(_of_table(source.table, nodes), targets=source.targets)
-    if (found := find_wrapped_coco(source)) is not None:
-        table, targets, transform = found
+    if is_coco_detection(source):
+        table, targets, transform = read_coco_detection(source)
         return replace(_of_table(table, nodes), targets=targets, transform=transform)
-    kind = type(source)
-    home = f"{kind.__module__}.{kind.__qualname__}"
+    home = home_of(source)
     if image_folder.is_image_folder(source):
         return _of_image_folder(source, nodes)
     if home == "torch.utils.data.dataset.Subset":

@@ -1,0 +1,21 @@
+"""Which class a data set is of, by its full name: those of other libraries are known without importing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["home_of", "homes_of"]
+
+
+def home_of(source: Any) -> str:
+    """Its class, as "module.name"."""
+    return _name_class(type(source))
+
+
+def homes_of(source: Any) -> list[str]:
+    """Its class, and those that this is derived from."""
+    return [_name_class(kind) for kind in type(source).__mro__]
+
+
+def _name_class(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
