@@ -90,18 +90,19 @@ class CocoTargets(Sequence[Mapping[str, Any]]):
         return len(self._rows)
 
     def __getitem__(self, at: Any) -> Any:
-        import torch
-
         rows = self._rows[at]
+        return {key: self._ids[at] if key == "image_id" else _make_value(key, rows) for key in self._keys}
+
+
+def _make_value(key: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """What a target has of a picture's annotations: their boxes, XYXY, or a number of each."""
+    import torch
+
+    if key == "boxes":
         corners = [(x, y, x + w, y + h) for x, y, w, h in (row["bbox"] for row in rows)]
-        made = {
-            "image_id": self._ids[at],
-            "boxes": torch.tensor(corners, dtype=torch.float32).reshape(-1, 4),
-            "labels": torch.tensor([row["category_id"] for row in rows], dtype=torch.int64),
-            "area": torch.tensor([row["area"] for row in rows], dtype=torch.float32),
-            "iscrowd": torch.tensor([row["iscrowd"] for row in rows], dtype=torch.int64),
-        }
-        return {name: made[name] for name in self._keys}
+        return torch.tensor(corners, dtype=torch.float32).reshape(-1, 4)
+    name = "category_id" if key == "labels" else key
+    return torch.tensor([row[name] for row in rows], dtype=torch.float32 if key == "area" else torch.int64)
 
 
 class WrappedTargets(Sequence[Mapping[str, Any]]):
