@@ -17,7 +17,7 @@ from ._arguments import checks
 from ._dataset import sources
 from ._loader import Loader
 from ._plan.compiler import CONVERSIONS, compile_transform, recognise_leaf, walk_leaves
-from ._plan.drawn import CONTAINERS, walk_drawn
+from ._plan.drawn import parameters_of, walk_drawn
 from .errors import Error, SampleError, UnsupportedTransformError
 from .transforms._containers import Container
 from .transforms._learnt import CTAugment
@@ -28,8 +28,6 @@ from .transforms._views import CenterCrop, Resize
 from .transforms._warp import Warp
 
 __all__ = ["assert_parity"]
-
-_BOOKS = ("op", "applied", "transforms")
 
 
 def assert_parity(
@@ -194,15 +192,15 @@ def _convert_pixels(name: str, picture: Any) -> Any:
 
 
 def _apply_step(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
-    """What torchvision's own object does with what was drawn."""
-    name = type(step).__name__
-    if name in CONTAINERS:
-        for inner, drawn in walk_drawn(step, draw):
-            picture = _apply_step(inner, picture, drawn)
-        return picture
-    if not draw["applied"]:
-        return picture
-    parameters = {key: value for key, value in draw.items() if key not in _BOOKS}
+    """What torchvision's own object, or those inside it, do with what was drawn."""
+    for leaf, drawn in walk_drawn(step, draw):
+        picture = _apply_leaf(leaf, picture, drawn)
+    return picture
+
+
+def _apply_leaf(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
+    """The same of one that was applied and has no others inside."""
+    name, parameters = type(step).__name__, parameters_of(draw)
     if hasattr(step, "_apply_image_or_video_transform"):
         return _apply_augmix(step, picture, draw) if "chains" in draw else _apply_ops(step, picture, draw["ops"])
     if "counter" in parameters or name == "GaussianNoise":

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._common.torch_modes import on_cpu
 from .._order.steps import Indices
-from .._plan.drawn import walk_drawn
+from .._plan.drawn import parameters_of, walk_drawn
 from .._plan.target_steps import MOVING, TargetStep
 from ..errors import DataError
 
@@ -23,7 +23,6 @@ __all__ = ["Targets"]
 
 KINDS = ("BoundingBoxes", "KeyPoints", "Mask")
 """torchvision's types of what moves."""
-_BOOKS = ("op", "applied", "transforms")
 _ROTATED = ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
 
@@ -91,7 +90,7 @@ def _move_target(leaf: Any, draw: dict[str, Any], target: dict[str, Any]) -> dic
     """What moves, moved as the picture was; the rest as it is."""
     if type(leaf).__name__ not in MOVING:
         return target
-    drawn = {name: value for name, value in draw.items() if name not in _BOOKS}
+    drawn = parameters_of(draw)
     return {
         name: leaf.transform(value, drawn) if type(value).__name__ in KINDS else value for name, value in target.items()
     }

@@ -1,4 +1,4 @@
-"""What was drawn for transforms that have others inside: which of these were applied, and what was drawn for each."""
+"""What nodes tell that they drew: which transforms of those inside others were applied, and with which parameters."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import Any
 
 from .compiler import recognise_leaf, walk_leaves
 
-__all__ = ["CONTAINERS", "walk_drawn"]
+__all__ = ["CONTAINERS", "parameters_of", "walk_drawn"]
 
 CONTAINERS = ("RandomApply", "RandomChoice", "RandomOrder")
+_BOOKS = ("op", "applied", "transforms")
+
+
+def parameters_of(draw: dict[str, Any]) -> dict[str, Any]:
+    """What torchvision's own object takes of a draw: what was drawn, without what is told about it."""
+    return {name: value for name, value in draw.items() if name not in _BOOKS}
 
 
 def walk_drawn(step: Any, draw: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
