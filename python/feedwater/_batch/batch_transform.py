@@ -21,6 +21,8 @@ __all__ = ["apply_batch_transform", "check_batch_transform"]
 
 MIXES = ("MixUp", "CutMix")
 """What torchvision has that mixes labels too."""
+_Work = Callable[[dict[str, Any]], dict[str, Any]]
+"""What makes other fields of a batch's, by our names."""
 
 
 def check_batch_transform(transform: Any, names: Mapping[str, str], masks: bool) -> None:
@@ -90,52 +92,52 @@ def apply_batch_transform(
     seeds = np.random.SeedSequence(numbers)
     globals_ = RandomState(int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]), generators)
     if is_kornia(transform):
-        return on_cpu(partial(_apply_to_pictures, transform, batch, globals_, names, valid))
-    if not is_v2(transform):
+        wanted: tuple[str, ...] = (IMAGE, MASK)
+        work: _Work = partial(_run_kornia, transform, globals_)
+    elif is_v2(transform):
+        wanted = (IMAGE, "label", MASK)
+        work = partial(_run_torchvision, transform, globals_, names, isinstance(batch, dict))
+    else:
         return globals_.run_seeded(partial(transform, batch, np.random.default_rng(seeds)), "batch_transform")
-    # it draws numbers, which are to be the same wherever tensors are made by default
-    return on_cpu(partial(_apply_torchvision, transform, batch, globals_, names, valid))
+    # they draw numbers, which are to be the same wherever tensors are made by default
+    return on_cpu(partial(_change_fields, work, wanted, batch, names, valid))
 
 
-def _apply_torchvision(
-    transform: Callable[..., Any],
+def _change_fields(
+    work: _Work,
+    wanted: Sequence[str],
     batch: Any,
-    globals_: RandomState,
     names: Mapping[str, str],
     valid: npt.NDArray[np.bool_] | None,
 ) -> Any:
-    """What one of torchvision's makes of the pictures, masks and labels of a batch; the other fields as they are."""
+    """The batch with what work makes of its wanted fields, of the rows that hold a sample; the others as they are."""
     fields = dict(batch) if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
     rows = None if valid is None or valid.all() else np.flatnonzero(valid)
-    given = {}
-    for name in (IMAGE, "label", MASK):
-        if name in names:
-            value = fields[names[name]]
-            given[names[name]] = _wrap_value(name, value if rows is None else _rows_of(value, rows))
-    arguments = (given,) if isinstance(batch, dict) else tuple(given.values())
+    held = {name: fields[names[name]] for name in wanted if name in names}
+    given = held if rows is None else {name: _rows_of(value, rows) for name, value in held.items()}
+    for name, value in work(given).items():
+        fields[names[name]] = value if rows is None else _put_back(value, held[name], rows)
+    return fields if isinstance(batch, dict) else tuple(fields.values())
+
+
+def _run_torchvision(
+    transform: Callable[..., Any], globals_: RandomState, names: Mapping[str, str], as_dict: bool, held: dict[str, Any]
+) -> dict[str, Any]:
+    """What one of torchvision's makes of pictures, masks and labels, given to it as the loop gets them."""
+    given = {names[name]: _wrap_value(name, value) for name, value in held.items()}
+    arguments = (given,) if as_dict else tuple(given.values())
     try:
         made = globals_.run_seeded(partial(transform, *arguments), "batch_transform")
     except RuntimeError as error:
         _explain_float_error(error, transform, given[names[IMAGE]])
         raise
     values = made.values() if isinstance(made, dict) else made if len(arguments) > 1 else (made,)
-    for name, value in zip(given, map(_unwrap_value, values), strict=True):
-        fields[name] = value if rows is None else _put_back(value, fields[name], rows)
-    return fields if isinstance(batch, dict) else tuple(fields.values())
+    return dict(zip(held, map(_unwrap_value, values), strict=True))
 
 
-def _apply_to_pictures(
-    transform: Any, batch: Any, globals_: RandomState, names: Mapping[str, str], valid: npt.NDArray[np.bool_] | None
-) -> Any:
-    """What a module of kornia makes of the pictures and masks of a batch; the other fields as they are."""
-    fields = dict(batch) if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
-    rows = None if valid is None or valid.all() else np.flatnonzero(valid)
-    held = {name: fields[names[name]] for name in (IMAGE, MASK) if name in names}
-    given = held if rows is None else {name: _rows_of(value, rows) for name, value in held.items()}
-    made = globals_.run_seeded(partial(apply_kornia, transform, given), "batch_transform")
-    for name, value in made.items():
-        fields[names[name]] = value if rows is None else _put_back(value, held[name], rows)
-    return fields if isinstance(batch, dict) else tuple(fields.values())
+def _run_kornia(transform: Any, globals_: RandomState, held: dict[str, Any]) -> dict[str, Any]:
+    """What a module of kornia makes of pictures and masks."""
+    return globals_.run_seeded(partial(apply_kornia, transform, held), "batch_transform")
 
 
 def _wrap_value(name: str, value: Any) -> Any:
