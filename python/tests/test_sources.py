@@ -39,10 +39,14 @@ def data(tmp_path: Path) -> Path:
             for path, label in rows[15 * shard : 15 * shard + 15]:
                 stem = Path(path).stem
                 tar.add(tmp_path / path, f"{stem}.png")
-                member = tarfile.TarInfo(f"{stem}.cls")
-                member.size = 1
-                tar.addfile(member, io.BytesIO(str(label).encode()))
+                add_member(tar, f"{stem}.cls", str(label).encode())
     return tmp_path
+
+
+def add_member(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    tar.addfile(member, io.BytesIO(data))
 
 
 def digest(source: Any, **options: Any) -> str:
@@ -171,9 +175,7 @@ def write_captioned(data: Path) -> None:
         for at, (path, label) in enumerate(rows):
             stem = Path(path).stem
             for ending, text in (("json", json.dumps({"label": label})), ("txt", CAPTIONS[at % 3])):
-                member = tarfile.TarInfo(f"{stem}.{ending}")
-                member.size = len(text.encode())
-                tar.addfile(member, io.BytesIO(text.encode()))
+                add_member(tar, f"{stem}.{ending}", text.encode())
             tar.add(data / path, f"{stem}.png")
     lines = [
         json.dumps({"path": path, "coarse": label, "txt": CAPTIONS[at % 3], "label": 9})
@@ -349,6 +351,4 @@ def write_shard(name: Path) -> None:
             picture = io.BytesIO()
             PIL.Image.new("RGB", (8, 8)).save(picture, "PNG")
             for ending, data in (("png", picture.getvalue()), ("cls", label)):
-                member = tarfile.TarInfo(f"{key}.{ending}")
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
+                add_member(tar, f"{key}.{ending}", data)
