@@ -67,7 +67,9 @@ func (r *records) Find(sample int, file, buf []byte) ([]byte, recording) {
 	}
 	data, copies := r.copies.Find(sample, file, data)
 	if len(data) > 0 {
-		r.small.Put(sample, file, nil)
+		if wanted { // as long as the store of small ones was not told
+			r.small.Put(sample, file, nil)
+		}
 		return data, recording{}
 	}
 	return data, recording{wanted || copies, copies}
