@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
@@ -58,8 +57,7 @@ func (a *assembly) setDraws(i int, from size, r *renderer) error {
 	if len(text) > len(row)-valueHead {
 		return &transform.OpError{Op: drawsField, Cause: fmt.Errorf("%d bytes, the limit is %d", len(text), len(row)-valueHead)}
 	}
-	binary.LittleEndian.PutUint32(row, uint32(len(text)))
-	clear(row[valueHead+copy(row[valueHead:], text):])
+	setRow(row, text)
 	return nil
 }
 

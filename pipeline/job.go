@@ -47,7 +47,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	default:
 		return nil, &batch.PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
 	}
-	if s.Unlabelled() && slices.Contains(pinned.Fields, "label") {
+	if s.Unlabelled() && pinned.wantsField("label") {
 		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them: ask for others, as fields=(\"image\",)"}
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
@@ -56,7 +56,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	if j.values, err = listValues(&pinned, s); err != nil {
 		return nil, err
 	}
-	if slices.Contains(pinned.Fields, imageField) {
+	if pinned.wantsField(imageField) {
 		j.pictures = pinned.listPictures()
 	}
 	if j.readsFiles() {

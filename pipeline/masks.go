@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -20,7 +19,7 @@ const maskField = "mask"
 
 // checkMasks looks at what a plan says of masks.
 func (p *Plan) checkMasks() error {
-	wanted := slices.Contains(p.Fields, maskField)
+	wanted := p.wantsField(maskField)
 	switch {
 	case p.Masks == nil && !wanted:
 		return nil
@@ -28,7 +27,7 @@ func (p *Plan) checkMasks() error {
 		return &batch.PlanError{Field: "masks", Message: "are wanted by fields, and are missing"}
 	case p.Masks.AllowEmpty:
 		return &batch.PlanError{Field: "masks.allow_empty", Message: "is said of masks in source too"}
-	case !wanted || !slices.Contains(p.Fields, imageField):
+	case !wanted || !p.wantsField(imageField):
 		return &batch.PlanError{Field: "fields", Message: "masks go with pictures", Nearest: `["image", "mask"]`}
 	case len(p.Views) > 0:
 		return &batch.PlanError{Field: "masks", Message: "of views are not offered"}

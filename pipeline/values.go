@@ -100,10 +100,14 @@ func (a *assembly) setValues(i int, s *dataset.Sample, file []byte) {
 	j := a.want.job
 	for _, v := range j.values {
 		row := a.want.Dst[batch.OffsetOf(a.fields, v.name)+i*v.row:][:v.row]
-		value := j.snapshot.ReadValue(s, v.k, file)
-		binary.LittleEndian.PutUint32(row, uint32(len(value)))
-		clear(row[valueHead+copy(row[valueHead:], value):])
+		setRow(row, j.snapshot.ReadValue(s, v.k, file))
 	}
+}
+
+// setRow writes a value, which fits, into its row.
+func setRow(row, value []byte) {
+	binary.LittleEndian.PutUint32(row, uint32(len(value)))
+	clear(row[valueHead+copy(row[valueHead:], value):])
 }
 
 // clearValues empties the values of sample i.
