@@ -38,6 +38,15 @@ func (c Choice) find(list string, head, called []string) (label int, values []in
 	return label, values, nil
 }
 
+// formOfHeld is the form of members of objects whose values, where there are some, the manifest holds.
+func (c Choice) formOfHeld() manifest.Form {
+	form := manifest.Members | manifest.Labelled
+	if len(c.Values) > 0 {
+		form |= manifest.Held
+	}
+	return form.WithValues(len(c.Values))
+}
+
 // nameValues tells a manifest what the values are called.
 func (c Choice) nameValues(to *manifest.Builder) {
 	for _, name := range c.Values {

@@ -25,12 +25,7 @@ type Parquet struct {
 }
 
 // Form implements Layout.
-func (l Parquet) Form() manifest.Form {
-	if len(l.Values) == 0 {
-		return manifest.Members | manifest.Labelled
-	}
-	return (manifest.Members | manifest.Labelled | manifest.Held).WithValues(len(l.Values))
-}
+func (l Parquet) Form() manifest.Form { return l.formOfHeld() }
 
 // Scan implements Layout. It reads footers, labels, and of pictures that are not compressed only how long they are.
 func (l Parquet) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {

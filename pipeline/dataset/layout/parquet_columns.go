@@ -87,7 +87,7 @@ func chooseValue(f *parquet.File, name string) (*parquet.Column, error) {
 	c := findColumn(f, strings.Split(name, "."))
 	switch {
 	case c == nil:
-		return nil, wrong("there is no column %s; there are %s", name, columnNames(f))
+		return nil, missingColumn(f, name)
 	case c.Repeated:
 		return nil, wrong("the column %s has several values in a row", name)
 	case c.Kind == parquet.Other:
@@ -104,6 +104,11 @@ func findColumn(f *parquet.File, path []string) *parquet.Column {
 		}
 	}
 	return nil
+}
+
+// missingColumn is the error about a name that no column has.
+func missingColumn(f *parquet.File, name string) error {
+	return wrong("there is no column %s; there are %s", name, columnNames(f))
 }
 
 // pictureIn is the column of pictures that a name stands for: the bytes of a struct of bytes and path, or itself.
@@ -127,7 +132,7 @@ func (l Parquet) chooseImage(f *parquet.File, said map[string]feature) (*parquet
 	c := pictureIn(f, name)
 	switch {
 	case c == nil:
-		return nil, wrong("there is no column %s; there are %s", name, columnNames(f))
+		return nil, missingColumn(f, name)
 	case c.Repeated:
 		return nil, wrong("the column %s has several pictures in a row: write one in a row", name)
 	case c.Kind == parquet.String:
@@ -174,7 +179,7 @@ func (l Parquet) chooseLabel(f *parquet.File, said map[string]feature) (*parquet
 		c := findColumn(f, strings.Split(l.Label, "."))
 		switch {
 		case c == nil:
-			return nil, wrong("there is no column %s; there are %s", l.Label, columnNames(f))
+			return nil, missingColumn(f, l.Label)
 		case c.Repeated || c.Kind != parquet.Int && c.Kind != parquet.String:
 			return nil, wrong("the column %s has neither whole numbers nor texts, one in each row", l.Label)
 		}

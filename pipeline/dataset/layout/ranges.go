@@ -41,12 +41,7 @@ func HasRanges(ctx context.Context, table string) (bool, error) {
 }
 
 // Form implements Layout.
-func (l Ranges) Form() manifest.Form {
-	if len(l.Values) == 0 {
-		return manifest.Members | manifest.Labelled
-	}
-	return (manifest.Members | manifest.Labelled | manifest.Held).WithValues(len(l.Values))
-}
+func (l Ranges) Form() manifest.Form { return l.formOfHeld() }
 
 // Scan implements Layout. It reads the table twice, and asks once about each file in it.
 func (l Ranges) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
