@@ -21,11 +21,8 @@ const (
 	tableLayout   = "table"
 )
 
-// listLayouts are those of lists, and Layouts all that may be named.
-var (
-	listLayouts = []string{"csv", "tsv", "jsonl"}
-	layouts     = append([]string{folderLayout, mdsLayout, tarLayout, parquetLayout}, listLayouts...)
-)
+// layouts are all that may be named; those of lists are called as their formats.
+var layouts = append([]string{folderLayout, mdsLayout, tarLayout, parquetLayout}, layout.ListFormats...)
 
 // CheckLayout returns what is wrong with the name of a layout; "" names none.
 func CheckLayout(name string) error {
@@ -67,7 +64,7 @@ func detectLayout(ctx context.Context, from store.Store, part string, o *Options
 	case folder:
 		return folderLayout
 	case layout.IsList(part) && !layout.IsPattern(part):
-		return strings.ToLower(filepath.Ext(part))[1:]
+		return layout.FormatOfList(part)
 	}
 	return tarLayout
 }
@@ -86,7 +83,7 @@ func layoutOf(ctx context.Context, from store.Store, root, part string, o Option
 		name = detectLayout(ctx, from, part, &o)
 	case o.Table != "":
 		return nil, fmt.Errorf("%w: a table has no other layout, as %s", ErrLayout, name)
-	case isOfFiles(name) != (part != "") && (part != "" || slices.Contains(listLayouts, name)):
+	case part != "" && !isOfFiles(name), part == "" && slices.Contains(layout.ListFormats, name):
 		return nil, fmt.Errorf("%w: %s is no place for the layout %s, which is that of %s", ErrLayout, Join(root, part), name, placeOf(name))
 	}
 	return layoutCalled(ctx, name, root, filepath.ToSlash(part), &o)

@@ -22,7 +22,7 @@ import (
 type List struct {
 	// Name of the list, a path below the folder, that ends in .csv, .tsv or .jsonl.
 	Name string
-	// Format is "csv", "tsv" or "jsonl"; empty: as the name ends.
+	// Format is one of ListFormats; empty: as the name ends.
 	Format string
 	// Root is the folder's absolute path: what paths in the list may begin with.
 	Root string
@@ -32,10 +32,16 @@ type List struct {
 	Choice
 }
 
-// IsList reports whether a name is that of a list.
-func IsList(name string) bool {
-	return slices.Contains([]string{".csv", ".tsv", ".jsonl"}, strings.ToLower(path.Ext(name)))
+// ListFormats are the formats of lists, as their names end. Not to be changed.
+var ListFormats = []string{"csv", "tsv", "jsonl"}
+
+// FormatOfList is the format of a list, by its name.
+func FormatOfList(name string) string {
+	return strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 }
+
+// IsList reports whether a name is that of a list.
+func IsList(name string) bool { return slices.Contains(ListFormats, FormatOfList(name)) }
 
 // Form implements Layout.
 func (l List) Form() manifest.Form { return manifest.Labelled.WithValues(len(l.Values)) }
@@ -119,7 +125,7 @@ func (l List) open(ctx context.Context, from store.Store) (rowReader, store.Attr
 	}
 	format := l.Format
 	if format == "" {
-		format = strings.ToLower(strings.TrimPrefix(path.Ext(l.Name), "."))
+		format = FormatOfList(l.Name)
 	}
 	if format == "jsonl" {
 		return newJSONReader(l.Name, o, l.Choice), a, nil
