@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -48,36 +49,35 @@ func privateBelow(path string, create bool) (string, error) {
 // checkPrivate refuses what is no folder of this user's alone: a link that somebody planted, a folder of somebody else,
 // one that others may enter.
 func checkPrivate(path string) error {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return err
+	mode, err := ownedFolder(path, os.Geteuid())
+	if err == nil && mode.Perm() != 0o700 {
+		return fmt.Errorf("%s may be entered by others, or not by its owner: its mode is %o, not 700", path, mode.Perm())
 	}
-	owner, known := ownerOf(fi)
-	switch {
-	case !fi.IsDir():
-		return fmt.Errorf("%s is no folder", path)
-	case !known || owner != os.Geteuid():
-		return fmt.Errorf("%s belongs to somebody else", path)
-	case fi.Mode().Perm() != 0o700:
-		return fmt.Errorf("%s may be entered by others, or not by its owner: its mode is %o, not 700", path, fi.Mode().Perm())
-	}
-	return nil
+	return err
 }
 
 // checkParent refuses a folder in which others could exchange what is ours.
 func checkParent(path string) error {
+	mode, err := ownedFolder(path, 0, os.Geteuid())
+	if err == nil && mode.Perm()&0o022 != 0 && mode&fs.ModeSticky == 0 {
+		return fmt.Errorf("%s lets others exchange what lies in it", path)
+	}
+	return err
+}
+
+// ownedFolder is the mode of a folder, without following a link; an error if it is none, or belongs to none of some
+// users.
+func ownedFolder(path string, users ...int) (fs.FileMode, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	owner, known := ownerOf(fi)
 	switch {
 	case !fi.IsDir():
-		return fmt.Errorf("%s is no folder", path)
-	case !known || owner != 0 && owner != os.Geteuid():
-		return fmt.Errorf("%s belongs to somebody else", path)
-	case fi.Mode().Perm()&0o022 != 0 && fi.Mode()&fs.ModeSticky == 0:
-		return fmt.Errorf("%s lets others exchange what lies in it", path)
+		return 0, fmt.Errorf("%s is no folder", path)
+	case !known || !slices.Contains(users, owner):
+		return 0, fmt.Errorf("%s belongs to somebody else", path)
 	}
-	return nil
+	return fi.Mode(), nil
 }
