@@ -137,13 +137,16 @@ func (o *jobOpener) failSplit(a, b *member) {
 	o.split = splitError(ours, theirs, "")
 	o.job.goroutines.Go(func() {
 		err := splitError(ours, theirs, " ("+node.DescribeDifference(o.job.ctx, ours, theirs)+")")
-		o.job.inbox.post(func() {
-			o.failOpen(err)
-			for _, m := range o.proposers() {
-				m.sendDecision(joinDecision{err: err})
-			}
-		})
+		o.job.inbox.post(func() { o.refuseAll(err) })
 	})
+}
+
+// refuseAll fails Open, and all whose answers wait.
+func (o *jobOpener) refuseAll(err error) {
+	o.failOpen(err)
+	for _, m := range o.proposers() {
+		m.sendDecision(joinDecision{err: err})
+	}
 }
 
 // failVersions fails Open for two nodes that list other versions of the same objects.
@@ -151,10 +154,7 @@ func (o *jobOpener) failVersions(a, b *member) {
 	o.split = &node.DataError{Message: fmt.Sprintf("%s has other versions of objects, with the same names and sizes, than %s has in the same bucket: "+
 		"they were replaced between the two listings, and a job that begins cannot know which is meant. Start again; "+
 		"a list that feedwater snapshot made has to be made anew", b.node.Addr(), a.node.Addr())}
-	o.failOpen(o.split)
-	for _, m := range o.proposers() {
-		m.sendDecision(joinDecision{err: o.split})
-	}
+	o.refuseAll(o.split)
 }
 
 func splitError(ours, theirs node.Side, how string) error {
