@@ -126,11 +126,7 @@ func TestStateOfOtherVersions(t *testing.T) {
 // loaderOf is a Loader of one node.
 func loaderOf(t *testing.T, c *cluster, addr string) *loader.Loader {
 	t.Helper()
-	l, err := loader.New(loader.Options{Options: c.options(addr), Batch: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return newLoader(t, loader.Options{Options: c.options(addr), Batch: 4})
 }
 
 // Real nodes, of which one reads a folder and one a bucket with the same files, serve one job; what it pins of the bucket keeps that from going on after an object was replaced.
