@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -154,9 +153,9 @@ func suggestFlag(c *cobra.Command, err error) error {
 			names = append(names, "--"+f.Name)
 		}
 	})
-	hint := spelling.Suggest("--"+missing.GetSpecifiedName(), names)
-	if !strings.HasPrefix(hint, "; did you mean") { // --help lists them all
+	nearest := spelling.Nearest("--"+missing.GetSpecifiedName(), names)
+	if nearest == "" { // --help lists them all
 		return err
 	}
-	return fmt.Errorf("%w%s", err, hint)
+	return fmt.Errorf("%w; did you mean %s?", err, nearest)
 }

@@ -26,16 +26,21 @@ func Edits(a, b string) int {
 	return row[len(b)] + extra
 }
 
-// Suggest ends an error about a wrong name: with the one that it is nearest to, or else with all that there are.
-func Suggest(wrong string, names []string) string {
+// Nearest is the name that a wrong one is nearest to; empty: it is near to none.
+func Nearest(wrong string, names []string) string {
 	best, least := "", 1+max(2, len(wrong)/3)
 	for _, name := range names {
 		if d := Edits(wrong, name); d < least {
 			best, least = name, d
 		}
 	}
-	if best == "" {
-		return "; there are " + strings.Join(names, ", ")
+	return best
+}
+
+// Suggest ends an error about a wrong name: with the one that it is nearest to, or else with all that there are.
+func Suggest(wrong string, names []string) string {
+	if best := Nearest(wrong, names); best != "" {
+		return "; did you mean " + best + "?"
 	}
-	return "; did you mean " + best + "?"
+	return "; there are " + strings.Join(names, ", ")
 }
