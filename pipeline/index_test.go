@@ -71,6 +71,24 @@ func epochs(t *testing.T, j *Job) (digests [2]string) {
 	return digests
 }
 
+// checkIndexed opens a pipeline of its own on a folder, and looks for the bytes of its epochs, and for how many pictures
+// have an index then.
+func checkIndexed(t *testing.T, what, dir string, o Options, want [2]string, indexed int) {
+	t.Helper()
+	p, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	j := prepare(t, p, dir, skipPlan)
+	if got := epochs(t, j); got != want {
+		t.Errorf("%s: other bytes", what)
+	}
+	if n := indexCount(t, j); n != indexed {
+		t.Errorf("%s: %d pictures have an index, not %d", what, n, indexed)
+	}
+}
+
 // An index changes no byte and no verdict: not while it is made, not when it is used, nor by the next process, nor with other workers; not
 // damaged, stale or where it cannot be kept.
 func TestIndexChangesNothing(t *testing.T) {
@@ -78,18 +96,7 @@ func TestIndexChangesNothing(t *testing.T) {
 	want := epochs(t, open(t, dir, skipPlan, Options{}))
 	run := func(what string, o Options, indexed int) {
 		t.Helper()
-		p, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		j := prepare(t, p, dir, skipPlan)
-		if got := epochs(t, j); got != want {
-			t.Errorf("%s: other bytes", what)
-		}
-		if n := indexCount(t, j); n != indexed {
-			t.Errorf("%s: %d pictures have an index, not %d", what, n, indexed)
-		}
+		checkIndexed(t, what, dir, o, want, indexed)
 	}
 	const all = 18 // of 21 pictures in one scan 3 have restart markers
 	run("first", Options{Index: &IndexOptions{Dir: cache}}, all)
@@ -409,18 +416,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 	run := func(what, dir string, x IndexOptions, indexed int) {
 		t.Helper()
 		x.Trouble = func(err error) { t.Errorf("%s: %v", what, err) }
-		p, err := Open(Options{Index: &x})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		j := prepare(t, p, dir, skipPlan)
-		if got := epochs(t, j); got != want {
-			t.Errorf("%s: other bytes", what)
-		}
-		if n := indexCount(t, j); n != indexed {
-			t.Errorf("%s: %d pictures have an index, not %d", what, n, indexed)
-		}
+		checkIndexed(t, what, dir, Options{Index: &x}, want, indexed)
 	}
 	const small = 18
 	run("no share", dir, IndexOptions{Dir: cache}, small)

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
@@ -27,12 +28,11 @@ func TestVersions(t *testing.T) {
 			if sameStore, same := again.Versions(); store == "" || len(versions) != 64 || sameStore != store || same != versions {
 				t.Errorf("%s: %q %q, listed again %q %q", place, store, versions, sameStore, same)
 			}
-			changed := append([]byte{}, was...)
-			changed[len(changed)/4] ^= 1 // of a tar file in a picture, not in a header
+			changed, at := slices.Clone(was), len(was)/4
 			if object == "s-1.tar" {
-				changed = append([]byte{}, was...)
-				changed[512] ^= 1
+				at = 512 // in a picture, not in a header
 			}
+			changed[at] ^= 1
 			server.Put("p/"+object, changed)
 			after := opened(t, place, fresh(t))
 			if _, now := after.Versions(); after.Fingerprint() != before.Fingerprint() || now == versions {
