@@ -142,7 +142,7 @@ def coco_file(folder: Path) -> Path:
 
 
 def test_a_coco_file(pictures: Path, tmp_path: Path) -> None:
-    data = feedwater.Coco(coco_file(tmp_path), pictures, keys=("image_id", "boxes", "labels", "area", "iscrowd"))
+    data = feedwater.Coco(coco_file(tmp_path), pictures, keys=iter(("image_id", "boxes", "labels", "area", "iscrowd")))
     assert (len(data), data.categories[2]) == (SAMPLES, "thing2")
     with Loader(data, v2.Resize((20, 30)), batch_size=4) as loader:
         seen = [target for images, targets in loader for target in targets]

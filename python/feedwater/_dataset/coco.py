@@ -38,6 +38,7 @@ class Coco:
         *,
         keys: Iterable[str] = ("image_id", "boxes", "labels"),
     ) -> None:
+        keys = tuple(keys)
         unknown = next((key for key in keys if key not in KEYS), None)
         if unknown is not None:
             raise ValueError(f"keys: {unknown!r} is none of {', '.join(KEYS)}; masks of instances are not there")
@@ -53,7 +54,7 @@ class Coco:
         if len(names) != len(images):
             raise DataError(f"{path}: two pictures have one id")
         self.table = Table([names[one] for one in self.ids], root=root)
-        self.targets: Sequence[Mapping[str, Any]] = CocoTargets(path, self.ids, told, tuple(keys))
+        self.targets: Sequence[Mapping[str, Any]] = CocoTargets(path, self.ids, told, keys)
 
     def __len__(self) -> int:
         """Pictures in it."""
