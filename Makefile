@@ -29,6 +29,7 @@
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
+#   make sources-cost [QUICK=1]  speed, processor time and bytes read of shards and of a bucket, against class folders, with limits: DATA=folder; seven minutes
 #   make sources-faults      the same batches from a real S3 server behind delays, cuts, resets and refusals, or an error that names the object
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
@@ -265,7 +266,7 @@ bench-sources:
 	$(GO) test -run '^$$' -bench Sources -benchtime 5x ./pipeline
 
 # VersityGW is built once, in three minutes of processor time.
-.PHONY: sources sources-faults test-sources bin/bench-bucket
+.PHONY: sources sources-cost sources-faults test-sources bin/bench-bucket
 sources: build $(VENV)/.ready $(TOOLS)/versitygw bin/bench-bucket
 	$(call say,the same batches from every source)
 	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --bucket bin/bench-bucket --versitygw $(TOOLS)/versitygw $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
@@ -274,6 +275,10 @@ sources: build $(VENV)/.ready $(TOOLS)/versitygw bin/bench-bucket
 test-sources: build $(VENV)/.ready bin/bench-bucket
 	$(call say,the same batches from every source, small)
 	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --bucket bin/bench-bucket
+
+sources-cost: build $(VENV)/.ready bin/bench-bucket
+	$(call say,what sources cost)
+	PYTHONPATH=python $(VENV)/bin/python bench/sources_cost.py --bucket bin/bench-bucket $(if $(QUICK),--quick) $(FEEDWATER_PHOTOS)
 
 sources-faults: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
 	$(call say,faults of a bucket)

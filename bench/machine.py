@@ -77,7 +77,7 @@ def cpu_seconds(pids: Iterable[int], *, children: bool = True) -> float:
     return sum(spent.get(pid, 0.0) for pid in family)
 
 
-def _busy() -> float:
+def busy_seconds() -> float:
     """Core-seconds that this machine has been busy since it started."""
     user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
     return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
@@ -102,7 +102,7 @@ class Apart:
 
     def __init__(self, script: str = sys.argv[0], python: str = sys.executable) -> None:
         self._command = [python, script]
-        self._began, self._busy, self._ours = time.perf_counter(), _busy(), _of_children()
+        self._began, self._busy, self._ours = time.perf_counter(), busy_seconds(), _of_children()
 
     def run(self, *arguments: str, environment: dict[str, str] | None = None) -> dict[str, Any]:
         """Runs the script with these arguments; its last line of output is JSON, which is returned."""
@@ -115,7 +115,7 @@ class Apart:
     def others(self) -> str:
         """How much of the machine everybody else used since this object was made."""
         ours = _of_children() - self._ours
-        cores = max(0.0, _busy() - self._busy - ours) / (time.perf_counter() - self._began)
+        cores = max(0.0, busy_seconds() - self._busy - ours) / (time.perf_counter() - self._began)
         return f"other processes used {cores:.2f} cores meanwhile"
 
 

@@ -1,7 +1,8 @@
-"""Parquet files of pictures and labels, written as they need be for a check: plain pages, nothing compressed."""
+"""Parquet files of pictures and labels, written as they need be for a check: plain pages, compressed or not."""
 
 from __future__ import annotations
 
+import gzip
 import struct
 from pathlib import Path
 
@@ -11,6 +12,8 @@ INT32, INT64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
 """Types of Thrift's compact protocol."""
 LONG, BYTES = 2, 6
 """Types of Parquet's columns."""
+PLAIN, GZIP = 0, 2
+"""Codecs of pages."""
 ROWS = 100
 """Of a group."""
 
@@ -48,28 +51,29 @@ def _struct(fields: list[Field]) -> bytes:
     return out + b"\0"
 
 
-def _page(body: bytes, values: int) -> bytes:
+def _page(body: bytes, values: int, packed: bytes) -> bytes:
+    """A page of values, which are packed so in the file."""
     head: list[Field] = [(1, INT32, values), (2, INT32, 0), (3, INT32, 3), (4, INT32, 3)]
-    sizes: list[Field] = [(1, INT32, 0), (2, INT32, len(body)), (3, INT32, len(body)), (5, STRUCT, head)]
-    return _struct(sizes) + body
+    sizes: list[Field] = [(1, INT32, 0), (2, INT32, len(body)), (3, INT32, len(packed)), (5, STRUCT, head)]
+    return _struct(sizes) + packed
 
 
-def _column(name: bytes, kind: int, at: int, size: int, values: int) -> list[Field]:
+def _column(name: bytes, kind: int, at: int, sizes: tuple[int, int], values: int, codec: int) -> list[Field]:
     meta: list[Field] = [
         (1, INT32, kind),
         (2, LIST, [INT32, [0]]),
         (3, LIST, [BINARY, [name]]),
-        (4, INT32, 0),
+        (4, INT32, codec),
         (5, INT64, values),
-        (6, INT64, size),
-        (7, INT64, size),
+        (6, INT64, sizes[0]),
+        (7, INT64, sizes[1]),
         (9, INT64, at),
     ]
     return [(2, INT64, at), (3, STRUCT, meta)]
 
 
-def write_parquet(name: Path, rows: list[tuple[bytes, int]]) -> None:
-    """A file of the columns image and label."""
+def write_parquet(name: Path, rows: list[tuple[bytes, int]], *, compress: bool = False) -> None:
+    """A file of the columns image and label, in pages that gzip has compressed or not."""
     out, groups = bytearray(b"PAR1"), []
     for first in range(0, len(rows), ROWS):
         part = rows[first : first + ROWS]
@@ -79,8 +83,9 @@ def write_parquet(name: Path, rows: list[tuple[bytes, int]]) -> None:
             (b"image", BYTES, images),
             (b"label", LONG, b"".join(struct.pack("<q", label) for _, label in part)),
         ):
-            page = _page(body, len(part))
-            columns.append(_column(column, kind, len(out), len(page), len(part)))
+            page = _page(body, len(part), gzip.compress(body, 1) if compress else body)
+            sizes = len(page) + len(body), len(page)
+            columns.append(_column(column, kind, len(out), sizes, len(part), GZIP if compress else PLAIN))
             out += page
         groups.append([(1, LIST, [STRUCT, columns]), (2, INT64, len(out) - begin), (3, INT64, len(part))])
     schema = [

@@ -208,13 +208,28 @@ def running(port: int, *command: str) -> Iterator[None]:
         process.wait()
 
 
+class StandIn:
+    """A running bench/bucket."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self._process, self.url, self.address = process, url, url.partition("://")[2]
+
+    def sent_bytes(self) -> int:
+        """Those of all its answers' bodies so far."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
 @contextlib.contextmanager
-def stand_in(program: str, root: Path) -> Iterator[str]:
-    """The address of a server of what lies in a folder: as a bucket called data, and below /plain/."""
-    process = subprocess.Popen([program, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def stand_in(program: str, root: Path, *flags: str) -> Iterator[StandIn]:
+    """A server of what lies in a folder: as a bucket called data, and below /plain/."""
+    command = [program, *flags, str(root)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None and process.stdout is not None
     try:
-        yield process.stdout.readline().strip().removeprefix("http://")
+        yield StandIn(process, process.stdout.readline().strip())
     finally:
         process.stdin.close()
         process.wait()
@@ -268,7 +283,7 @@ def main() -> int:
             "MDS": (root / "mds", {}),
             "a program's own": (feedwater.Bytes(Pictures(rows), version="1", workers=2), {}),
         }
-        web = bucket = stack.enter_context(stand_in(asked.bucket, root))
+        web = bucket = stack.enter_context(stand_in(asked.bucket, root)).address
         if asked.versitygw:
             bucket = stack.enter_context(versity_gateway(asked.versitygw, root, Path(made)))
         end = f"?endpoint=http://{bucket}"

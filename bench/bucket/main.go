@@ -1,33 +1,73 @@
 // Command bucket serves a folder for checks: as a bucket of S3 that only a key of buckettest's may read, and below /plain/ by HTTP. It says where, and ends
-// with its input. It is a stand-in, which holds all in memory: no figure of it is that of a server.
+// with its input. For each line of its input it says how many bytes it has sent. It is a stand-in, which holds all in memory: no figure of it is that of a
+// server.
 package main
 
 import (
+	"bufio"
+	"encoding/pem"
+	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "bucket takes a folder")
-		os.Exit(2)
+	latency := flag.Duration("latency", 0, "time before each answer")
+	certificate := flag.String("certificate", "", "file for a certificate: with it the bucket is asked by TLS")
+	flag.Parse()
+	err := errors.New("bucket takes a folder")
+	if flag.NArg() == 1 {
+		err = serve(flag.Arg(0), *latency, *certificate)
 	}
-	if err := serve(os.Args[1]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // serve serves a folder until the input ends.
-func serve(root string) error {
-	s := buckettest.New()
+func serve(root string, latency time.Duration, certificate string) error {
+	s, err := start(certificate)
+	if err != nil {
+		return err
+	}
 	defer s.Close()
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	if latency > 0 {
+		s.Fail(func(http.ResponseWriter, *http.Request) bool {
+			time.Sleep(latency)
+			return false
+		})
+	}
+	if err := putAll(s, root); err != nil {
+		return err
+	}
+	fmt.Println(s.URL)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Println(s.SentBytes())
+	}
+	return nil
+}
+
+// start starts a server; with the name of a file one by TLS, whose certificate the file is given.
+func start(certificate string) (*buckettest.Server, error) {
+	if certificate == "" {
+		return buckettest.New(), nil
+	}
+	s := buckettest.NewTLS()
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	return s, os.WriteFile(certificate, block, 0o600)
+}
+
+// putAll has all files below a folder served.
+func putAll(s *buckettest.Server, root string) error {
+	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -39,10 +79,4 @@ func serve(root string) error {
 		s.Put(filepath.ToSlash(key), data)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	fmt.Println(s.URL)
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
 }

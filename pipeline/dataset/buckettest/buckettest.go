@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/s3utils"
@@ -44,12 +45,26 @@ type Server struct {
 	tags     map[string]string // of objects
 	fault    func(http.ResponseWriter, *http.Request) bool
 	requests []string
+	sent     atomic.Int64
 }
 
 // New starts a server without objects. Close ends it.
 func New() *Server {
+	s := unstarted()
+	s.Start()
+	return s
+}
+
+// NewTLS is New of a server that is asked by TLS. Certificate is what clients have to trust.
+func NewTLS() *Server {
+	s := unstarted()
+	s.StartTLS()
+	return s
+}
+
+func unstarted() *Server {
 	s := &Server{PageKeys: 1000, Region: "us-east-1", objects: map[string][]byte{}, tags: map[string]string{}}
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewUnstartedServer(s)
 	return s
 }
 
@@ -81,6 +96,25 @@ func (s *Server) Requests() []string {
 	return slices.Clone(s.requests)
 }
 
+// SentBytes are those of all answers' bodies so far.
+func (s *Server) SentBytes() int64 { return s.sent.Load() }
+
+// counted is an answer whose bytes are counted.
+type counted struct {
+	http.ResponseWriter
+	bytes *atomic.Int64
+}
+
+// Write implements http.ResponseWriter.
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (c counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
 // Place is what a prefix of the bucket is called.
 func (s *Server) Place(prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?endpoint=" + s.URL
@@ -91,6 +125,7 @@ func (s *Server) Plain(prefix string) string { return s.URL + "/plain/" + prefix
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = counted{w, &s.sent}
 	s.mu.Lock()
 	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("Range")))
 	fault := s.fault
