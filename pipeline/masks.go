@@ -29,10 +29,16 @@ func (p *Plan) checkMasks() error {
 		return &batch.PlanError{Field: "masks.allow_empty", Message: "is said of masks in source too"}
 	case !wanted || !p.wantsField(imageField):
 		return &batch.PlanError{Field: "fields", Message: "masks go with pictures", Nearest: `["image", "mask"]`}
-	case len(p.Views) > 0:
-		return &batch.PlanError{Field: "masks", Message: "of views are not offered"}
 	case p.ApplyEXIF:
 		return &batch.PlanError{Field: "apply_exif", Message: "turns pictures, and not their masks"}
+	}
+	for k, c := range p.Views {
+		if _, err := c.ForMasks(); err != nil {
+			return transformError(fmt.Sprintf("views[%d]", k), err)
+		}
+	}
+	if len(p.Views) > 0 {
+		return nil // each is of one size
 	}
 	if _, err := p.Transforms.ForMasks(); err != nil {
 		return transformError("transforms", err)
@@ -49,11 +55,12 @@ type masks struct {
 	snapshot *dataset.Snapshot
 	root     *bulkhead.Root
 	of       []int32 // by the picture's index
+	numbers  *numbering
 	files    sync.Pool
 }
 
 // PrepareMasked is Prepare for a plan with masks, which are those of another snapshot: of each picture the file of the same name but for its
-// ending, the PNG if there are others. A picture that has none, or two, is an error that wraps dataset.ErrLayout.
+// ending and the plan's suffixes, the PNG if there are others. A picture that has none, or two, is an error that wraps dataset.ErrLayout.
 func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, error) {
 	pinned := *plan
 	source := *plan.Masks
@@ -62,7 +69,7 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 	}
 	source.Fingerprint = of.Fingerprint()
 	pinned.Masks = &source
-	m, err := matchMasks(s, of)
+	m, err := matchMasks(s, of, &source)
 	if err != nil {
 		return nil, err
 	}
@@ -79,29 +86,33 @@ func (p *Pipeline) PrepareMasked(plan *Plan, s, of *dataset.Snapshot) (*Job, err
 }
 
 // matchMasks finds the mask of each picture.
-func matchMasks(s, of *dataset.Snapshot) (*masks, error) {
+func matchMasks(s, of *dataset.Snapshot, plan *Masks) (*masks, error) {
 	if err := dataset.CheckKeys(max(s.Len(), of.Len())); err != nil {
 		return nil, err
 	}
-	stems, err := masksByStem(of)
+	stems, err := masksByStem(of, plan.Suffix)
 	if err != nil {
 		return nil, err
 	}
 	var room [4096]byte
-	m := &masks{snapshot: of, of: make([]int32, s.Len())}
+	m := &masks{snapshot: of, of: make([]int32, s.Len()), numbers: plan.newNumbering()}
 	for i := range m.of {
 		line, err := s.At(i, room[:])
 		if err != nil {
 			return nil, err
 		}
-		at, there := stems[stemOf(line.Key)]
+		name, suffixed := strings.CutSuffix(stemOf(line.Key), plan.PictureSuffix)
+		at, there := stems[name]
 		switch {
+		case !suffixed:
+			return nil, fmt.Errorf("%w with masks: the name of %s does not end with %q, the suffix of pictures", dataset.ErrLayout,
+				path.Join(s.Path(), string(line.Key)), plan.PictureSuffix)
 		case at.twin != "":
 			return nil, fmt.Errorf("%w with masks: %s has two, %s and %s: remove one of them", dataset.ErrLayout,
 				path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), at.key), path.Join(of.Path(), at.twin))
 		case !there:
-			return nil, fmt.Errorf("%w with masks: %s has no mask: there is no %s.png, nor another picture of that name",
-				dataset.ErrLayout, path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), stemOf(line.Key)))
+			return nil, fmt.Errorf("%w with masks: %s has no mask: there is no %s.png, nor another picture of that name. Where names go on otherwise "+
+				"than those of pictures, say how: masks=feedwater.Masks(folder, suffix=…, picture_suffix=…)", dataset.ErrLayout, path.Join(s.Path(), string(line.Key)), path.Join(of.Path(), name+plan.Suffix))
 		}
 		m.of[i] = at.index
 	}
@@ -114,8 +125,8 @@ type named struct {
 	key, twin string
 }
 
-// masksByStem finds the mask of every name.
-func masksByStem(of *dataset.Snapshot) (map[string]named, error) {
+// masksByStem finds the mask of every name: files whose names go on with the suffix.
+func masksByStem(of *dataset.Snapshot, suffix string) (map[string]named, error) {
 	stems := make(map[string]named, of.Len())
 	var room [4096]byte
 	for i := range of.Len() {
@@ -123,7 +134,11 @@ func masksByStem(of *dataset.Snapshot) (map[string]named, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, name := string(line.Key), stemOf(line.Key)
+		key := string(line.Key)
+		name, suffixed := strings.CutSuffix(stemOf(line.Key), suffix)
+		if !suffixed {
+			continue
+		}
 		switch before, there := stems[name]; {
 		case !there || isPNG(key) && !isPNG(before.key):
 			stems[name] = named{index: int32(i), key: key}
@@ -189,7 +204,11 @@ func (d *decoder) makeMask(want *Want, f *maskFile, from size, r *renderer, dst 
 	if err := want.job.checkFormat(d.maskCodec, f.data); err != nil {
 		return err
 	}
-	w, h, err := d.maskCodec.ParseMask(f.data, want.job.plan.Limits)
+	parse, numbers := d.maskCodec.ParseMask, want.job.masks.numbers
+	if numbers.ofColours() {
+		parse = d.maskCodec.ParseColours
+	}
+	w, h, err := parse(f.data, want.job.plan.Limits)
 	if err != nil {
 		return f.refuseMask(err)
 	}
@@ -205,9 +224,10 @@ func (d *decoder) makeMask(want *Want, f *maskFile, from size, r *renderer, dst 
 	if cap(d.wide) < n {
 		d.wide = make([]byte, n)
 	}
-	if err := d.render(want, r, d.maskCodec, d.wide[:n]); errors.Is(err, ErrCancelled) {
+	src := numberedSource{src: d.maskCodec, numbers: numbers}
+	if err := d.render(want, r, src.orItself(), d.wide[:n]); errors.Is(err, ErrCancelled) {
 		return err
-	} else if err != nil {
+	} else if err = errors.Join(err, src.unknown); err != nil {
 		return f.refuseMask(err)
 	}
 	for i := range dst {

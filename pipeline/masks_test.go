@@ -150,9 +150,9 @@ func TestMasksOfOneName(t *testing.T) {
 func TestMaskPlans(t *testing.T) {
 	crop := `"transforms": [{"op": "CenterCrop", "size": 9}]`
 	for text, want := range map[string]string{
-		`{"fields": ["image", "mask"], ` + crop + `}`:                                                                              "masks: are wanted",
-		`{"masks": {}, ` + crop + `}`:                                                                                              "masks go with pictures",
-		`{"masks": {}, "fields": ["image", "mask"], "views": [[{"op": "CenterCrop", "size": 9}]]}`:                                 "of views",
+		`{"fields": ["image", "mask"], ` + crop + `}`: "masks: are wanted",
+		`{"masks": {}, ` + crop + `}`:                 "masks go with pictures",
+		`{"masks": {}, "fields": ["image", "mask"], "views": [[{"op": "RandAugment"}, {"op": "CenterCrop", "size": 9}]]}`:          "views[0][0]: RandAugment: does not work on masks",
 		`{"masks": {}, "fields": ["image", "mask"], "apply_exif": true, ` + crop + `}`:                                             "apply_exif",
 		`{"masks": {}, "fields": ["image", "mask"]}`:                                                                               "differ in size",
 		`{"masks": {"fingerprint": "12"}, "fields": ["image", "mask"], ` + crop + `}`:                                              "masks.fingerprint",

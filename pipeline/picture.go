@@ -9,7 +9,7 @@ import (
 )
 
 // imageField is the array of the pictures, and boxField that of the rectangles that the last hop erases in them, for
-// plans with RandomErasing. Of a plan with views each view has its own: "image.0", "erase.0".
+// plans with RandomErasing. Of a plan with views each view has its own: "image.0", "erase.0", and "mask.0" where there are masks.
 const (
 	imageField = "image"
 	boxField   = "erase"
@@ -35,28 +35,31 @@ func newPicture(suffix, path string, c transform.Chain) picture {
 }
 
 // newMask is the mask of a picture that the chain makes.
-func newMask(c transform.Chain) picture {
+func newMask(suffix, path string, c transform.Chain) picture {
 	c, _ = c.ForMasks() // the plan was checked
-	p := picture{field: maskField, chain: c, mask: true}
+	p := picture{field: maskField + suffix, chain: c, path: path, mask: true}
 	p.height, p.width, _ = c.OutputSize()
 	p.bytes = p.height * p.width
 	p.tail = newShift(p.bytes)
 	return p
 }
 
-// listPictures are those that the plan makes of a sample.
+// listPictures are those that the plan makes of a sample: all pictures, and behind them their masks.
 func (p *Plan) listPictures() []picture {
-	if p.Masks != nil {
-		return []picture{newPicture("", "", p.Transforms), newMask(p.Transforms)}
+	var pictures, masks []picture
+	add := func(suffix, path string, c transform.Chain) {
+		pictures = append(pictures, newPicture(suffix, path, c))
+		if p.Masks != nil {
+			masks = append(masks, newMask(suffix, path, c))
+		}
 	}
 	if len(p.Views) == 0 {
-		return []picture{newPicture("", "", p.Transforms)}
+		add("", "", p.Transforms)
 	}
-	all := make([]picture, len(p.Views))
 	for k, c := range p.Views {
-		all[k] = newPicture(fmt.Sprintf(".%d", k), fmt.Sprintf("Views/%d/", k), c)
+		add(fmt.Sprintf(".%d", k), fmt.Sprintf("Views/%d/", k), c)
 	}
-	return all
+	return append(pictures, masks...)
 }
 
 // fieldOf is the field of a batch that holds it.

@@ -34,7 +34,7 @@ type Plan struct {
 	// Views are transforms in place of Transforms: each makes a picture of its own of the sample, with draws of its own.
 	Views []transform.Chain `json:"views,omitempty"`
 	// Masks are pictures of the same names as those of Source, whose pixels are numbers and are moved as those are: the field "mask".
-	Masks *Source `json:"masks,omitempty"`
+	Masks *Masks `json:"masks,omitempty"`
 	// Fields of a batch: "image", "label", "mask", "image.draws", and values that the data has besides. Every batch has
 	// "index" too.
 	Fields []string `json:"fields"`
@@ -192,6 +192,9 @@ func (p *Plan) checkFields() error {
 		if p.Masks.Image != "" {
 			return &batch.PlanError{Field: "masks.image", Message: "masks lie in folders, which have no columns"}
 		}
+		if err := p.Masks.checkNumbers(); err != nil {
+			return err
+		}
 	}
 	if err := p.checkMasks(); err != nil {
 		return err
@@ -263,14 +266,6 @@ func (p *Plan) PixelHash() string {
 	q := *p
 	q.Source, q.Shuffle, q.Masks = Source{}, false, q.Masks.withoutPlace()
 	return digestOf("pixels", q)
-}
-
-// withoutPlace is a source without the place where this machine finds it.
-func (s *Source) withoutPlace() *Source {
-	if s == nil {
-		return nil
-	}
-	return &Source{Fingerprint: s.Fingerprint}
 }
 
 func digestOf(what string, v any) string {

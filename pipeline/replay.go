@@ -26,7 +26,7 @@ type Sample struct {
 	Mask []byte
 	// Values are those that the plan asks for, by their fields; none where no pixels were asked for.
 	Values map[string][]byte
-	// Views, of a plan that has some, stand in place of Height, Width, Image and Draws.
+	// Views, of a plan that has some, stand in place of Height, Width, Image, Draws and Mask.
 	Views []View
 	Err   *SampleError
 }
@@ -35,7 +35,9 @@ type Sample struct {
 type View struct {
 	Height, Width int
 	Image         []byte
-	Draws         []transform.Draw
+	// Mask is Height × Width numbers, for plans with masks.
+	Mask  []byte
+	Draws []transform.Draw
 }
 
 // Replay makes the samples of a name again, with all that was drawn for them, on an account's share of the pipeline; nil: one of the
@@ -152,8 +154,9 @@ func (d *decoder) replayPictures(worker *worker, s *Sample, mask *maskFile) erro
 	for k := range all {
 		r, v := &all[k], &views[k]
 		if w.job.pictures[k].mask {
-			s.Mask = make([]byte, w.job.pictures[k].bytes)
-			if err := d.makeMask(w, mask, from, r, s.Mask); err != nil {
+			v = &views[k-len(all)/2] // masks come behind as many pictures
+			v.Mask = make([]byte, w.job.pictures[k].bytes)
+			if err := d.makeMask(w, mask, from, r, v.Mask); err != nil {
 				return err
 			}
 			continue
@@ -166,11 +169,11 @@ func (d *decoder) replayPictures(worker *worker, s *Sample, mask *maskFile) erro
 			return err
 		}
 	}
-	if len(w.job.plan.Views) > 0 {
-		s.Views = views
+	if n := len(w.job.plan.Views); n > 0 {
+		s.Views = views[:n]
 		return nil
 	}
-	s.Height, s.Width, s.Image, s.Draws = views[0].Height, views[0].Width, views[0].Image, views[0].Draws
+	s.Height, s.Width, s.Image, s.Draws, s.Mask = views[0].Height, views[0].Width, views[0].Image, views[0].Draws, views[0].Mask
 	return nil
 }
 

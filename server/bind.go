@@ -115,7 +115,7 @@ func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, again boo
 func (b *jobBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
 	j := &Job{data: data}
 	var err error
-	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), *plan.Masks, again); err == nil {
+	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Masks.Source, again); err == nil {
 		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
 			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
 		} else {

@@ -133,7 +133,7 @@ func setViews(p *pb.Sample, views []pipeline.View) {
 		for i := range v.Draws {
 			told.Views[k].Transforms = append(told.Views[k].Transforms, v.Draws[i].Flat())
 		}
-		p.Image = append(p.Image, v.Image...)
+		p.Image = append(append(p.Image, v.Image...), v.Mask...)
 	}
 	parameters, _ := json.Marshal(told) // parameters are JSON already
 	p.Draws = append(p.Draws, fromDraw(transform.Draw{Op: "Views", Applied: true, Parameters: parameters}))

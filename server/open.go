@@ -159,7 +159,7 @@ func (s *Server) listScans(ctx context.Context, text string) ([]*pb.Scan, error)
 	}
 	sources := []pipeline.Source{plan.Source}
 	if plan.Masks != nil {
-		sources = append(sources, *plan.Masks)
+		sources = append(sources, plan.Masks.Source)
 	}
 	var scans []*pb.Scan
 	for _, source := range sources {

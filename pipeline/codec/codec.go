@@ -162,6 +162,17 @@ func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
 	return w, h, d.png.Mask()
 }
 
+// ParseColours is Parse for a mask of colours, which formats that lose some cannot hold: a PNG.
+func (d *Decoder) ParseColours(src []byte, l Limits) (w, h int, err error) {
+	if w, h, err = d.Parse(src, l); err != nil {
+		return 0, 0, err
+	}
+	if d.current != format(d.whole[0]) {
+		return 0, 0, errors.New("a mask of colours is a PNG")
+	}
+	return w, h, nil
+}
+
 func (d *Decoder) find(src []byte) format {
 	if i := d.lookUp(src); i >= 0 {
 		return d.formats[i].format

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import callbacks, hf, testing, transforms
     from ._dataset.bytes_source import Bytes
     from ._dataset.coco import Coco
+    from ._dataset.mask_files import Masks
     from ._dataset.table import Table
     from ._remote import RemoteDataset
     from ._stages.stages import stages
@@ -46,6 +47,7 @@ __all__ = [
     "Error",
     "ForkedError",
     "Loader",
+    "Masks",
     "NotYetError",
     "NumericsError",
     "PlanError",
@@ -95,6 +97,10 @@ def __getattr__(name: str) -> Any:
         from ._dataset.coco import Coco
 
         return Coco
+    if name == "Masks":
+        from ._dataset.mask_files import Masks
+
+        return Masks
     if name == "Table":
         from ._dataset.table import Table
 

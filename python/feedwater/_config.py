@@ -34,6 +34,8 @@ class Config:
     source: Source
     masks: Source | None
     """Of the masks, which have the names of the pictures but for the ending."""
+    mask_files: dict[str, Any]
+    """What the plan says of them besides: suffixes of names, numbers of colours."""
     targets: Targets | None
     """Boxes and whatever else comes with each sample, and how they move with its picture."""
     pictures: tuple[Picture, ...]
@@ -83,13 +85,11 @@ class Config:
         from ._python.albumentations import adapt_function
         from ._torchvision import pillow  # all transforms come with it, half of what the package takes to import
 
-        if given["python"] is not None and given["masks"] is not None:
-            raise NotYetError("python= together with masks= is not there yet: leave one of them out")
         nodes = checks.nodes_of(given["nodes"])
         image, label = checks.column_of("image", given["image"]), checks.label_of(given["label"])
         layout = checks.layout_of(given["layout"], source)
         resolved = sources.resolve_source(source, nodes, image=image, label=label, layout=layout)
-        masks = None if given["masks"] is None else sources.resolve_folder("masks", given["masks"], nodes)
+        masks, mask_files = sources.resolve_masks(given["masks"], nodes)
         transform = resolved.transform if transform is None else transform
         device = checks.device_of(given["device"])
         made = _pictures_of(transform, device, given)
@@ -103,6 +103,7 @@ class Config:
         config = cls(
             source=replace(resolved, transform=None, relabel=None, targets=None),
             masks=masks,
+            mask_files=mask_files,
             targets=targets,
             pictures=made,
             names=output.field_names(
@@ -166,8 +167,6 @@ class Config:
             from ._python.function import check_function
 
             check_function(self.python)
-            if self.views:
-                raise NotYetError("python= behind Views is not there yet: it gets one picture of each sample")
         if self.batch_transform is not None:
             batch_transform.check_batch_transform(self.batch_transform, self.names, self.masks is not None)
 
@@ -183,8 +182,6 @@ class Config:
                 f"masks={self.masks.local!r} is a folder of this machine, and the pictures are named as nodes do: name "
                 'both as "root/path", or both as folders here, which nodes find by their fingerprints'
             )
-        if self.views:
-            raise NotYetError("masks= together with Views is not there yet: leave one of them out")
         if self.apply_exif:
             raise ValueError(
                 "apply_exif=True turns pictures, and not their masks: leave it out, and where pictures lie on their "
@@ -297,7 +294,7 @@ class Config:
             plan["source"]["label"] = self.label
         if self.masks is not None:
             where = {"root": "", "path": self.masks.local} if self.masks.local else self.masks.to_plan()
-            plan |= {"masks": where, "fields": ["image", "label", "mask"]}
+            plan |= {"masks": where | self.mask_files, "fields": ["image", "label", "mask"]}
         if self.most_pixels is not None:
             plan["limits"] = {"pixels": self.most_pixels}
         return plan | {"apply_exif": True} if self.apply_exif else plan

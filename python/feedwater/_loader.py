@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Unpack
 
+    from ._dataset.mask_files import Masks
     from ._typing import Options
     from .doctor.verdict import Verdict
     from .transforms import Views
@@ -72,8 +73,9 @@ class Loader(DataLoaderAttributes, Generic[B]):
                      this process's place; by default torch.distributed's, else RANK and WORLD_SIZE
     masks            a folder of masks, for segmentation: for each picture the PNG of the same name, with a palette or
                      grey, whose numbers are moved as the picture is, by the nearest one, as torchvision moves a
-                     tv_tensors.Mask. Batches are (image, mask) then, mask uint8, [B, H, W]. The pictures may lie in
-                     source itself, or in folders below it that masks has too
+                     tv_tensors.Mask. Batches are (image, mask) then, mask uint8, [B, H, W], with Views a list of such.
+                     The pictures may lie in source itself, or in folders below it that masks has too.
+                     feedwater.Masks for files of other names, masks of colours, and other numbers
     targets          for detection: a sequence with a dict for each sample, in the data's order. Of it boxes move as the
                      picture does, by torchvision's own functions: "boxes", n × 4, XYXY, and whatever is a
                      tv_tensors.BoundingBoxes, KeyPoints or Mask; SanitizeBoundingBoxes and its like are done too.
@@ -90,12 +92,13 @@ class Loader(DataLoaderAttributes, Generic[B]):
                      target_transform of an ImageFolder is that if it is the __getitem__ of a dict or list
     python           fn(sample, rng) -> dict, called on each sample behind the transform, in processes of its own: for
                      what transforms cannot say. sample is a dict of image (an array [H, W, C], or what the transform
-                     makes of it: with ToImage a tensor [C, H, W]), label and index. What it returns replaces these or
-                     adds fields, which fields= may ask for: arrays, tensors and numbers, of the first one's shape and
-                     type, stacked as they are. index, key and valid are the Loader's, and must not change. rng and the
-                     global generators are seeded for each sample. It must be a function of a module (or an object that
-                     can be pickled), not a lambda or closure
-                     A transform of albumentations may be passed as it is: it gets the picture, an array
+                     makes of it: with ToImage a tensor [C, H, W]; with Views a list of them), label, index, and with
+                     masks= mask ([H, W], or a list). What it returns replaces these or adds fields, which fields= may
+                     ask for: arrays, tensors and numbers, of the first one's shape and type, stacked as they are.
+                     index, key and valid are the Loader's, and must not change. rng and the global generators are
+                     seeded for each sample. It must be a function of a module (or an object that can be pickled), not
+                     a lambda or closure. A transform of albumentations may be passed as it is: it gets the picture, an
+                     array, and its mask; of Views each by itself
     python_workers   processes for it; by default as many as there are cores
     batch_transform  fn(batch, rng) -> batch, called on each batch in the training loop's thread; or MixUp, CutMix or
                      another transform of torchvision.transforms.v2, which gets the pictures (all views), masks and
@@ -142,7 +145,19 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            masks: str | os.PathLike[str] | Masks | None = None,
             targets: Sequence[Mapping[str, Any]],
+            fields: None = None,
+            **options: Unpack[Options],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Loader[tuple[list[torch.Tensor], list[torch.Tensor]]],
+            source: Any,
+            transform: Views,
+            *,
+            masks: str | os.PathLike[str] | Masks,
+            targets: None = None,
             fields: None = None,
             **options: Unpack[Options],
         ) -> None: ...
@@ -152,6 +167,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Views,
             *,
+            masks: None = None,
             targets: None = None,
             fields: None = None,
             **options: Unpack[Options],
@@ -162,6 +178,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            masks: str | os.PathLike[str] | Masks | None = None,
             targets: None = None,
             fields: None = None,
             **options: Unpack[Options],
@@ -172,6 +189,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            masks: str | os.PathLike[str] | Masks | None = None,
             targets: Sequence[Mapping[str, Any]] | None = None,
             fields: Mapping[str, str],
             **options: Unpack[Options],
@@ -182,6 +200,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            masks: str | os.PathLike[str] | Masks | None = None,
             targets: Sequence[Mapping[str, Any]] | None = None,
             fields: Sequence[str],
             **options: Unpack[Options],
@@ -192,6 +211,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             source: Any,
             transform: Any = None,
             *,
+            masks: str | os.PathLike[str] | Masks | None = None,
             targets: Sequence[Mapping[str, Any]] | None = None,
             batch_transform: Callable[[Any, np.random.Generator], B],
             fields: Sequence[str] | Mapping[str, str] | None = ...,
@@ -221,7 +241,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         label: str | None = None,
         relabel: Mapping[Any, int] | None = None,
         targets: Sequence[Mapping[str, Any]] | None = None,
-        masks: str | os.PathLike[str] | None = None,
+        masks: str | os.PathLike[str] | Masks | None = None,
         python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None = None,
         python_workers: int | Literal["auto"] = "auto",
         batch_transform: Callable[..., Any] | None = None,

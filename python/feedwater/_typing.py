@@ -32,7 +32,6 @@ class Options(TypedDict, total=False):
     rank: int | None
     num_replicas: int | None
     mesh: Any
-    masks: str | os.PathLike[str] | None
     python: Callable[[dict[str, Any], np.random.Generator], Mapping[str, Any]] | None
     python_workers: int | Literal["auto"]
     device: Any

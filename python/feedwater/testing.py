@@ -15,6 +15,7 @@ import numpy as np
 from ._agent.replay import Sample
 from ._arguments import checks
 from ._dataset import sources
+from ._dataset.mask_files import Masks
 from ._loader import Loader
 from ._plan.compiler import CONVERSIONS, compile_transform, recognise_leaf, walk_leaves
 from ._plan.drawn import parameters_of, walk_drawn
@@ -34,7 +35,7 @@ def assert_parity(
     transform: Any,
     folder: str | os.PathLike[str],
     *,
-    masks: str | os.PathLike[str] | None = None,
+    masks: str | os.PathLike[str] | Masks | None = None,
     samples: int = 100,
     epochs: int = 3,
     tolerance: int = 0,
@@ -70,8 +71,10 @@ def assert_parity(
                 for steps, seen in zip(views, sample.views or (sample,), strict=True):
                     _compare_sample(seen, _expect_pixels(steps, picture, seen.draws), epoch, tolerance, hint)
                 if masks is not None:
-                    expected = _expect_pixels(views[0], _read_mask(masks, sample.key), sample.draws)
-                    _compare_sample(replace(sample, image=sample.mask), expected, epoch, 0, hint)
+                    mask = _read_mask(masks if isinstance(masks, Masks) else Masks(masks), sample.key)
+                    for steps, seen in zip(views, sample.views or (sample,), strict=True):
+                        expected = _expect_pixels(steps, mask, seen.draws)
+                        _compare_sample(replace(seen, image=seen.mask), expected, epoch, 0, hint)
                 equal += 1
     return equal
 
@@ -165,14 +168,25 @@ def _expect_pixels(steps: Sequence[Any], picture: Any, draws: list[dict[str, Any
     return np.concatenate([_to_array(crop) for crop in crops])
 
 
-def _read_mask(folder: str | os.PathLike[str], key: str) -> Any:
+def _read_mask(masks: Masks, key: str) -> Any:
     """A mask as torchvision has it."""
     from PIL import Image
 
-    stem = os.path.join(folder, os.path.splitext(key)[0])
+    stem = os.path.join(masks.folder, os.path.splitext(key)[0].removesuffix(masks.picture_suffix))
     torch, kinds = sys.modules["torch"], importlib.import_module("torchvision.tv_tensors")
-    with Image.open(f"{stem}.png") as file:
-        return kinds.Mask(torch.from_numpy(np.array(file, np.uint8)))
+    with Image.open(f"{stem}{masks.suffix}.png") as file:
+        pixels = np.array(file.convert("RGB") if masks.colours else file, np.uint8)
+    return kinds.Mask(torch.from_numpy(_number_pixels(masks, pixels)))
+
+
+def _number_pixels(masks: Masks, pixels: Any) -> Any:
+    """The numbers that stand for a mask's pixels."""
+    if not masks.colours and not masks.numbers:
+        return pixels
+    made = np.full(pixels.shape[:2], 0 if masks.others is None else masks.others, np.uint8)
+    for key, number in [*masks.colours.items(), *masks.numbers.items()]:
+        made[(pixels == key).all(-1) if masks.colours else pixels == key] = number
+    return made
 
 
 def _to_array(picture: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import albumentations
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 from albumentations.pytorch import ToTensorV2
@@ -42,6 +43,23 @@ def test_the_same_in_any_number_of_processes(pictures: Path) -> None:
     apart = [(image - before.float() / 255).abs().mean() for (image, _), (before, _) in zip(one, plain)]
     assert all(0 < float(value) < 1 for value in apart), "something was done to the pictures"
     assert len({image[0].numpy().tobytes() for image, _ in one}) == len(one)
+
+
+def test_masks_move_with_pictures(tmp_path: Path) -> None:
+    """Pictures that are their own masks stay so, of each view by itself."""
+    for number in range(6):
+        values = np.random.default_rng(number).integers(0, 256, (40, 44), dtype=np.uint8)
+        PIL.Image.fromarray(values).save(tmp_path / f"{number}.png")
+    moves = albumentations.Compose([albumentations.D4(p=1), albumentations.RandomCrop(16, 12)])
+    views = feedwater.Views([v2.CenterCrop(32), v2.CenterCrop(32)])
+    for transform in (v2.CenterCrop(32), views):
+        loader = feedwater.Loader(tmp_path, transform, masks=tmp_path, python=moves, python_workers=1, batch_size=6)
+        with loader:
+            images, masks = next(iter(loader))
+        several = isinstance(images, list)
+        for image, mask in zip(images, masks, strict=True) if several else [(images, masks)]:
+            assert image.shape == (6, 16, 12, 3) and torch.equal(image[..., 0], mask)
+        assert not several or not torch.equal(images[0], images[1])
 
 
 def test_where_it_does_not_belong(pictures: Path) -> None:

@@ -102,3 +102,25 @@ class Returning:
 def masked(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """A mask of the program's own, and the index as another type."""
     return {**sample, "mask": sample["image"][..., 0] > 127, "index": np.int32(sample["index"])}
+
+
+def see_masks(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Pictures, masks and what they were given as, with the masks turned around."""
+    kinds = [type(one).__name__ for one in _listed(sample["image"]) + _listed(sample["mask"])]
+    masks = [one[..., ::-1] if isinstance(one, np.ndarray) else one.flip(-1) for one in _listed(sample["mask"])]
+    mask = masks if isinstance(sample["mask"], list) else masks[0]
+    return {**sample, "mask": mask, "tensors": kinds.count("Tensor"), "number": rng.random()}
+
+
+def one_of_two(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """The first view alone, of some samples."""
+    return {**sample, "image": sample["image"][: 1 + (sample["index"] < 3)]}
+
+
+def joined(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """One picture of two views."""
+    return {"image": np.concatenate(sample["image"], 0)}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

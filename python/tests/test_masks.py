@@ -9,7 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from feedwater import Loader, NotYetError, Views, testing
+from feedwater import Loader, Masks, Views, testing
 from feedwater.errors import DataError, Error, PlanError, SampleError, UnsupportedTransformError
 from feedwater.transforms import CTAugment
 
@@ -207,7 +207,6 @@ def test_masks_get_the_type_that_a_transform_gives_them(pair: tuple[Path, Path])
     ("transform", "error", "message"),
     [
         (v2.Resize(40), PlanError, r"differ in size, .* mean CenterCrop\(\(512, 512\)\), RandomR.*\) or Resize\(\(512"),
-        (Views([SIZE]), NotYetError, "with Views"),
         (v2.Compose([SIZE, v2.Pad(1, fill={tv_tensors.Mask: -1})]), UnsupportedTransformError, "from 0 to 255"),
     ],
 )
@@ -249,10 +248,117 @@ def test_flat_folders_need_masks(pair: tuple[Path, Path]) -> None:
         Loader(pair[0], SIZE, batch_size=2, fields=("image", "mask"))
     with pytest.raises(TypeError, match="masks="):
         Loader(pair[0], SIZE, batch_size=2, masks=3)
-    with pytest.raises(NotYetError, match="python= together with masks="):  # before anything about the folder
-        Loader(pair[0], SIZE, batch_size=2, masks="/nowhere", python=lambda sample, rng: sample)
 
 
 def test_a_local_folder_of_masks_of_pictures_elsewhere_is_told_how_to_be_named(pair: tuple[Path, Path]) -> None:
     with pytest.raises(ValueError, match=r"masks=.* is a folder of this machine, and the pictures are named as nodes"):
         Loader("all/pictures", [], masks=pair[1], nodes="127.0.0.1:1", batch_size=4)
+
+
+VIEWS = Views(
+    [
+        [v2.RandomResizedCrop(32), v2.RandomHorizontalFlip(), COLOURS[0]],
+        [v2.RandomAffine(30, fill=dict(FILL)), v2.RandomCrop(24, pad_if_needed=True, fill=9)],
+    ]
+)
+
+
+def test_masks_of_views_are_torchvisions(pair: tuple[Path, Path]) -> None:
+    """Each moves as its view does."""
+    assert testing.assert_parity(VIEWS, pair[0], masks=pair[1], samples=6, epochs=2) == 12
+    with Loader(pair[0], VIEWS, batch_size=4, masks=pair[1], shuffle=True) as loader:
+        for images, masks in loader:
+            assert [tuple(mask.shape[1:]) for mask in masks] == [(32, 32), (24, 24)]
+            samples = loader.replay_batch(loader.last.position)
+            for view in range(2):
+                for image, mask, sample in zip(images[view], masks[view], samples, strict=True):
+                    assert np.array_equal(mask, sample.views[view].mask)
+                    assert np.array_equal(image.permute(1, 2, 0), sample.views[view].image)
+    fields = ("mask", "image", "valid")
+    with Loader(pair[0], VIEWS, batch_size=4, masks=pair[1], fields=fields, tail="valid") as loader:
+        masks, images, valid = list(loader)[-1]
+    assert valid.tolist() == [True, False, False, False]
+    assert all(one[0].any() and not one[1:].any() for one in [*masks, *images])
+
+
+def test_views_and_masks_go_through_a_batch_transform(pair: tuple[Path, Path]) -> None:
+    """torchvision's flip moves both; a row that holds no sample stays zeros."""
+    fields, crops = ("image", "mask", "valid"), Views([v2.CenterCrop(32), v2.CenterCrop(24)])
+    options: dict[str, Any] = {"batch_size": 2, "masks": pair[1], "fields": fields, "tail": "valid"}
+    with Loader(pair[0], crops, **options) as loader:
+        plain = list(loader)
+    with Loader(pair[0], crops, batch_transform=v2.RandomHorizontalFlip(1), **options) as loader:
+        for before, after in zip(plain, loader, strict=True):
+            assert all(torch.equal(a.flip(-1), b) for a, b in zip(before[0] + before[1], after[0] + after[1]))
+
+
+def cityscapes(folder: Path) -> tuple[Path, Path]:
+    """Folders that are called, and look, as those of Cityscapes."""
+    rng = np.random.default_rng(3)
+    for number in range(6):
+        city = f"city{number % 2}"
+        name = f"{city}_{number:06}_000019"
+        for kind in ("leftImg8bit", "gtFine"):
+            (folder / kind / "train" / city).mkdir(parents=True, exist_ok=True)
+        picture, truth = folder / "leftImg8bit/train" / city, folder / "gtFine/train" / city
+        PIL.Image.fromarray(rng.integers(0, 256, (50, 70, 3), dtype=np.uint8)).save(picture / f"{name}_leftImg8bit.png")
+        ids = np.kron(rng.integers(0, 34, (10, 14)), np.ones((5, 5))).astype(np.uint8)
+        PIL.Image.fromarray(ids).save(truth / f"{name}_gtFine_labelIds.png")
+        colours = np.stack([ids * 7, ids, 255 - ids], -1)
+        PIL.Image.fromarray(np.concatenate([colours, np.full_like(ids, 255)[..., None]], -1)).save(
+            truth / f"{name}_gtFine_color.png"
+        )
+        PIL.Image.fromarray(ids.astype(np.uint16) * 1000).save(truth / f"{name}_gtFine_instanceIds.png")
+        (truth / f"{name}_gtFine_polygons.json").write_text("{}")
+    return folder / "leftImg8bit" / "train", folder / "gtFine" / "train"
+
+
+PALETTE = {(number * 7 % 256, number, 255 - number): number % 19 for number in range(30)}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "told"),
+    [
+        ("_gtFine_labelIds", {}),
+        ("_gtFine_labelIds", {"palette": {7: 0, 8: 1, 11: 2}, "others": 255}),
+        ("_gtFine_color", {"palette": PALETTE, "others": 255}),
+        ("_gtFine_color", {"palette": [(number * 7 % 256, number, 255 - number) for number in range(34)]}),
+    ],
+)
+def test_masks_of_cityscapes(tmp_path: Path, suffix: str, told: dict[str, Any]) -> None:
+    pictures, truth = cityscapes(tmp_path)
+    masks = Masks(truth, suffix=suffix, picture_suffix="_leftImg8bit", **told)
+    steps = v2.Compose([v2.RandomRotation(30, fill=dict(FILL)), v2.RandomCrop(32), v2.RandomHorizontalFlip()])
+    assert testing.assert_parity(steps, pictures, masks=masks, samples=6) == 18
+
+
+def test_colours_that_no_palette_names(tmp_path: Path) -> None:
+    pictures, truth = cityscapes(tmp_path)
+    masks = Masks(truth, suffix="_gtFine_color", picture_suffix="_leftImg8bit", palette=[(1, 2, 3)])
+    said = r"has the colour \(\d+, \d+, \d+\), which is not in the palette"
+    loader = Loader(pictures, v2.CenterCrop(32), masks=masks, batch_size=2)
+    with loader, pytest.raises(SampleError, match=said):
+        next(iter(loader))
+    plain = Loader(pictures, v2.CenterCrop(32), masks=truth, batch_size=2)
+    with plain, pytest.raises(DataError, match=r"_leftImg8bit.png has no mask.*feedwater.Masks\(folder, suffix=…"):
+        next(iter(plain))
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"suffix": "_a/b"}, "suffix="),
+        ({"suffix": 3}, "suffix=3"),
+        ({"others": 255}, "there is none"),
+        ({"palette": {}}, "names nothing"),
+        ({"palette": [3]}, "is no colour"),
+        ({"palette": {(1, 2): 3}}, "is no colour"),
+        ({"palette": {(1, 2, 300): 3}}, "from 0 to 255"),
+        ({"palette": {(1, 2, 3): 256}}, "from 0 to 255"),
+        ({"palette": {(1, 2, 3): 4, 5: 6}}, "has one of them"),
+        ({"palette": {1: 2}, "others": -1}, "from 0 to 255"),
+    ],
+)
+def test_what_masks_cannot_be(told: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        Masks("folder", **told)

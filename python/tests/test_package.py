@@ -104,6 +104,8 @@ reveal_type(Loader("x", CenterCrop(2), batch_size=1))
 reveal_type(Loader("x", [CenterCrop(2)], batch_size=1, masks="y"))
 reveal_type(Loader(untyped, None, batch_size=1))
 reveal_type(Loader("x", Views([]), batch_size=1))
+reveal_type(Loader("x", Views([]), batch_size=1, masks="y"))
+reveal_type(Loader("x", Views([]), batch_size=1, masks=feedwater.Masks("y", suffix="_a")))
 reveal_type(Loader("x", Views([]), batch_size=1, fields=("image", "label")))
 reveal_type(Loader("x", Views([]), batch_size=1, fields={"image": "x"}))
 reveal_type(Loader("x", untyped, batch_size=1))
@@ -116,6 +118,7 @@ reveal_type(Loader("x", untyped, batch_size=1, targets=[{}], fields=("image", "t
 BATCHES = [
     *["tuple[torch.Tensor, torch.Tensor]"] * 3,
     "tuple[list[torch.Tensor], torch.Tensor]",
+    *["tuple[list[torch.Tensor], list[torch.Tensor]]"] * 2,
     "tuple[Any, ...]",
     "dict[str, Any]",
     "Any",

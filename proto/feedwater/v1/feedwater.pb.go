@@ -2485,7 +2485,7 @@ type Sample struct {
 	Label  int64  `protobuf:"varint,4,opt,name=label,proto3" json:"label,omitempty"`
 	// Bytes of the file.
 	EncodedBytes uint64 `protobuf:"varint,5,opt,name=encoded_bytes,json=encodedBytes,proto3" json:"encoded_bytes,omitempty"`
-	// The result: height x width x 3 bytes; of a plan with masks height x width more, the mask. Of a plan with views those of all views behind each other; height and width are 0, and the
+	// The result: height x width x 3 bytes; of a plan with masks height x width more, the mask. Of a plan with views those of all views behind each other, each with its mask; height and width are 0, and the
 	// only draw is of op "Views", with parameters {"views": [{"height", "width", "transforms": [{"op", "applied", ...}]}]}.
 	Height uint32  `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
 	Width  uint32  `protobuf:"varint,7,opt,name=width,proto3" json:"width,omitempty"`

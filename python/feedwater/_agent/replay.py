@@ -161,20 +161,33 @@ def _parse_sample(entry: dict[str, Any], blob: bytes, end: int) -> Sample:
         encoded_bytes=entry.get("encoded_bytes", 0),
         values={name: base64.b64decode(value) for name, value in (entry.get("values") or {}).items()},
     )
+    if several:
+        return replace(sample, views=_parse_views(sample, draws[0]["views"], entry["offset"], blob, end))
     if sample.image is not None and entry["offset"] + sample.image.nbytes < end:
-        mask = np.frombuffer(blob, np.uint8, sample.image.size // 3, entry["offset"] + sample.image.nbytes)
-        return replace(sample, mask=mask.reshape(sample.image.shape[:2]).copy())
-    return replace(sample, views=_parse_views(sample, draws[0]["views"], entry["offset"], blob)) if several else sample
+        return replace(sample, mask=_read_mask(sample.image, entry["offset"] + sample.image.nbytes, blob))
+    return sample
 
 
-def _parse_views(sample: Sample, views: list[dict[str, Any]], start: int, blob: bytes) -> tuple[Sample, ...]:
-    """The sample as each view has it; their pixels lie behind each other."""
+def _parse_views(sample: Sample, views: list[dict[str, Any]], start: int, blob: bytes, end: int) -> tuple[Sample, ...]:
+    """The sample as each view has it; their pixels lie behind each other, each with its mask where there are some."""
     made = []
+    pixels = sum(int(view["height"]) * int(view["width"]) for view in views)
+    masked = 3 * pixels < end - start
     for view in views:
-        image = _read_pixels(view, start, blob)
-        made.append(replace(sample, image=image, draws=view["transforms"]))
+        image, mask = _read_pixels(view, start, blob), None
         start += image.nbytes
+        if masked:
+            mask = _read_mask(image, start, blob)
+            start += mask.nbytes
+        made.append(replace(sample, image=image, mask=mask, draws=view["transforms"]))
     return tuple(made)
+
+
+def _read_mask(image: npt.NDArray[np.uint8], start: int, blob: bytes) -> npt.NDArray[np.uint8]:
+    """That of a picture, which has a number for each pixel."""
+    shape = image.shape[:2]
+    mask: npt.NDArray[np.uint8] = np.frombuffer(blob, np.uint8, math.prod(shape), start).reshape(shape).copy()
+    return mask
 
 
 def _read_pixels(sized: dict[str, Any], start: int, blob: bytes) -> npt.NDArray[np.uint8]:

@@ -94,8 +94,10 @@ class Builder:
         """What makes the batches tensors; None: they are arrays."""
         self._looks = [FieldView.for_picture(picture, opened, self.torch) for picture in pictures]
         self._several = pictures[0].field != IMAGE
-        if any(field.name == MASK for field in opened.fields):
-            self._looks.append(FieldView(opened.find_field(MASK), False, self.torch))
+        self._pictures = len(pictures)
+        masks = [picture.field.replace(IMAGE, MASK) for picture in pictures]
+        if any(field.name == masks[0] for field in opened.fields):
+            self._looks += [FieldView(opened.find_field(mask), False, self.torch) for mask in masks]
         self._mask_dtype = pictures[0].compiled.mask_dtype
         """The type that masks get; None: they stay uint8."""
         self._plain = len(self._looks) == 1 and not self._looks[0].field.ragged
@@ -140,9 +142,11 @@ class Builder:
         if name == IMAGE:
             if not self._several:
                 return self._looks[0].convert_images(rows.pictures[0])
-            return [look.convert_images(images) for look, images in zip(self._looks, rows.pictures)]
+            return [self._looks[at].convert_images(rows.pictures[at]) for at in range(self._pictures)]
         if name == MASK:
-            return self._cast_masks(self._looks[-1].convert_images(rows.pictures[-1]))
+            numbers = range(self._pictures, len(self._looks))
+            masks = [self._cast_masks(self._looks[at].convert_images(rows.pictures[at])) for at in numbers]
+            return masks if self._several else masks[0]
         if name == "key":
             return keys(rows.indices)
         if name == TARGET and self.targets is not None:

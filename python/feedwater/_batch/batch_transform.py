@@ -114,9 +114,9 @@ def _change_fields(
     fields = dict(batch) if isinstance(batch, dict) else dict(zip(names.values(), batch, strict=True))
     rows = None if valid is None or valid.all() else np.flatnonzero(valid)
     held = {name: fields[names[name]] for name in wanted if name in names}
-    given = held if rows is None else {name: _rows_of(value, rows) for name, value in held.items()}
+    given = held if rows is None else {name: _rows_of(name, value, rows) for name, value in held.items()}
     for name, value in work(given).items():
-        fields[names[name]] = value if rows is None else _put_back(value, held[name], rows)
+        fields[names[name]] = value if rows is None else _put_back(name, value, held[name], rows)
     return fields if isinstance(batch, dict) else tuple(fields.values())
 
 
@@ -152,16 +152,17 @@ def _wrap_value(name: str, value: Any) -> Any:
     return types.Image(value) if name == IMAGE else types.Mask(value)
 
 
-def _one_each(value: Any) -> bool:
-    """Whether it is a list of one thing for each sample, not a tensor, nor a list of views."""
-    return isinstance(value, list) and not all(getattr(one, "ndim", 0) > 3 for one in value)
+def _one_each(name: str, value: Any) -> bool:
+    """Whether it is a list of one thing for each sample, not a tensor, nor a list of views or of their masks."""
+    sides = 2 if name == MASK else 3
+    return isinstance(value, list) and not all(getattr(one, "ndim", 0) > sides for one in value)
 
 
-def _rows_of(value: Any, rows: npt.NDArray[np.intp]) -> Any:
-    if _one_each(value):
+def _rows_of(name: str, value: Any, rows: npt.NDArray[np.intp]) -> Any:
+    if _one_each(name, value):
         return [value[row] for row in rows]
     if isinstance(value, list):
-        return [_rows_of(one, rows) for one in value]
+        return [_rows_of(name, one, rows) for one in value]
     return value[rows]
 
 
@@ -174,15 +175,15 @@ def _unwrap_value(value: Any) -> Any:
     return value.as_subclass(torch.Tensor) if isinstance(value, torch.Tensor) else value
 
 
-def _put_back(value: Any, before: Any, rows: npt.NDArray[np.intp]) -> Any:
+def _put_back(name: str, value: Any, before: Any, rows: npt.NDArray[np.intp]) -> Any:
     """A result between the rows that hold no sample, which are zeros."""
-    if _one_each(before):
+    if _one_each(name, before):
         whole = list(before)
         for row, one in zip(rows, value, strict=True):
             whole[row] = one
         return whole
     if isinstance(before, list):
-        return [_put_back(one, was, rows) for one, was in zip(value, before, strict=True)]
+        return [_put_back(name, one, was, rows) for one, was in zip(value, before, strict=True)]
     tensor = value.new_zeros((len(before), *value.shape[1:]))
     tensor[rows] = value
     return tensor

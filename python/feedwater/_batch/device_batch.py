@@ -75,7 +75,6 @@ class DeviceBuilder(Builder):
         super().__init__(pictures, opened, names, as_dict)
         self._transfer, self._feed = transfer, feed
         self._explained = Explained(self.torch, transfer.runtime.name)
-        self._pictures = len(pictures)
         self._hops = [self._make_hop(picture) for picture in pictures]
         self._hops += [None] * (len(self._looks) - len(pictures))
         """Of each field of pictures or masks."""
@@ -200,7 +199,9 @@ class DeviceBuilder(Builder):
             made = [self._finish_look(number, rows, tensors) for number in range(self._pictures)]
             return made if self._several else made[0]
         if name == MASK:
-            return self._cast_masks(self._finish_look(len(self._looks) - 1, rows, tensors))
+            numbers = range(self._pictures, len(self._looks))
+            made = [self._cast_masks(self._finish_look(number, rows, tensors)) for number in numbers]
+            return made if self._several else made[0]
         if name == "key":
             return keys(rows.indices)
         if name == TARGET and self.targets is not None:

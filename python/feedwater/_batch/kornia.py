@@ -64,7 +64,10 @@ def apply_kornia(transform: Any, fields: dict[str, Any]) -> dict[str, Any]:
     keys = _keys_of(transform)
     with torch.no_grad():
         if several:
-            return {**fields, IMAGE: [_call(transform, keys, image, None)[0] for image in images]}
+            pairs = zip(images, [None] * len(images) if masks is None else masks)
+            made = [_call(transform, keys, image, mask) for image, mask in pairs]
+            moved = {**fields, IMAGE: [image for image, _ in made]}
+            return moved if masks is None else {**moved, MASK: [mask for _, mask in made]}
         image, mask = _call(transform, keys, images, masks)
     return {**fields, IMAGE: image} if mask is None else {**fields, IMAGE: image, MASK: mask}
 

@@ -22,10 +22,11 @@ from .coco import Coco, is_coco_detection, read_coco_detection
 from .file_lists import is_file_list, read_rows
 from .homes import home_of
 from .listing import Listing
+from .mask_files import Masks
 from .subset import indices_of
 from .table import PATH_STARTS, Table, encode_ranges, number_labels
 
-__all__ = ["Source", "resolve_folder", "resolve_source"]
+__all__ = ["Source", "resolve_folder", "resolve_masks", "resolve_source"]
 
 log = logging.getLogger("feedwater")
 
@@ -194,6 +195,14 @@ def resolve_folder(name: str, value: Any, nodes: tuple[str, ...]) -> Source:
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}={value!r:.80}: pass the path of a folder")
     return resolve_source(value, nodes)
+
+
+def resolve_masks(value: Any, nodes: tuple[str, ...]) -> tuple[Source | None, dict[str, Any]]:
+    """The Source that masks= means, None for none, and what the plan says of its files besides."""
+    if value is None:
+        return None, {}
+    named = value if isinstance(value, Masks) else Masks(value)
+    return resolve_folder("masks", named.folder, nodes), named.to_plan()
 
 
 def _of_url(url: str, nodes: tuple[str, ...]) -> Source:

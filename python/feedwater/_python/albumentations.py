@@ -19,11 +19,21 @@ class AlbumentationsFunction:
         """What messages call it."""
 
     def __call__(self, sample: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        image = sample["image"]
+        image, masks = sample["image"], sample.get("mask")
+        if not isinstance(image, list):
+            return self._transform_picture(image, masks, rng)
+        masks = [None] * len(image) if masks is None else masks
+        made = [self._transform_picture(view, mask, rng) for view, mask in zip(image, masks)]
+        return {name: [view[name] for view in made] for name in made[0]}
+
+    def _transform_picture(self, image: Any, mask: Any, rng: np.random.Generator) -> dict[str, Any]:
+        """One picture, and its mask if there is one, by numbers of their own."""
         if not isinstance(image, np.ndarray):
             raise TypeError("albumentations works on arrays: leave ToImage and what follows out of transform=")
         self.transform.set_random_seed(int(rng.integers(1 << 31)))
-        return {"image": self.transform(image=image)["image"]}
+        given = {"image": image} if mask is None else {"image": image, "mask": mask}
+        made = self.transform(**given)
+        return {name: made[name] for name in given}
 
 
 def adapt_function(function: Any) -> Any:

@@ -13,7 +13,7 @@ import math
 import os
 import pickle
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,15 +28,17 @@ from .._agent.want import Done
 from .._batch.batch import Builder, Rows
 from .._common.waits import Waited
 from .._order.steps import Indices, Step
+from .._plan.output import IMAGE, MASK
 from ..errors import DataError, PythonError, StallError
 from .function import name_of
 from .pool import Member, Pool
-from .worker import Job, Look, Report
+from .worker import Job, Look, Report, Shown, join_views
 
 if TYPE_CHECKING:
     from .._agent.feed import Feed
     from .._agent.session import Session
     from .._config import Config
+    from .._plan.pictures import Picture
 
 __all__ = ["PythonBuilder", "Stage", "count_cores"]
 
@@ -69,16 +71,25 @@ def count_cores() -> int:
 
 def look_of(config: Config) -> Look:
     """What the function gets: pictures as arrays, or, where the transforms make tensors, tensors."""
-    picture = config.pictures[0]
-    output = picture.output
+    first = config.pictures[0]
+    tensor = first.compiled.to_tensor and first.output.torch
+    shown = [_show_picture(picture) for picture in config.pictures]
+    if config.masks is not None:
+        cast = first.compiled.mask_dtype if tensor else None
+        shown += [Shown(picture.field.replace(IMAGE, MASK), "uint8", cast=cast) for picture in config.pictures]
     return Look(
-        tensor=picture.compiled.to_tensor and output.torch,
-        channels_first=picture.compiled.to_tensor,
-        layout=output.layout,
-        dtype=output.dtype,
+        tensor=tensor,
+        shown=tuple(shown),
+        views=config.views,
         fields=tuple(name for name in config.names if name not in OURS),
         seed=config.seed,
     )
+
+
+def _show_picture(picture: Picture) -> Shown:
+    wanted = "chw" if picture.compiled.to_tensor else "hwc"
+    turn = "" if picture.output.layout == wanted else "first" if picture.compiled.to_tensor else "last"
+    return Shown(picture.field, picture.output.dtype, turn)
 
 
 class _Task:
@@ -150,16 +161,19 @@ class Stage:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def take_batch(self, done: Done, image: Field, session: Session, ahead: Callable[[], list[Done]]) -> Made:
+    def take_batch(
+        self, done: Done, pictures: Sequence[Field], session: Session, ahead: Callable[[], list[Done]]
+    ) -> Made:
         """What the function makes of the batch; blocks until it is there. Deals out those ahead meanwhile.
 
-        image is the field as the agent leaves it. The slot of done must not be given away before the next take_batch.
+        pictures are the fields of pictures and masks, as the agent leaves them. The slot of done must not be given
+        away before the next take_batch.
         Raises PythonError with what the function raised at the first row that it failed on.
         """
         began, waited = time.monotonic(), Waited(TURN_S)
         try:
             self._forget_all_but([done, *ahead()])
-            batch = _Source(image, session)
+            batch = _Source(pictures, session)
             if not self.fields:
                 self.fields = self._first_fields(done, batch, waited)
             if self.slots is None or done.step.size > self._rows:
@@ -339,23 +353,27 @@ class Stage:
 class _Source:
     """How the agent leaves batches."""
 
-    def __init__(self, image: Field, session: Session) -> None:
+    def __init__(self, pictures: Sequence[Field], session: Session) -> None:
         assert session.opened is not None
-        self.image, self.session = image, session
+        self.pictures, self.session = pictures, session
         self._samples = session.opened.samples
 
-    def locate_row(self, done: Done, row: int) -> tuple[int, tuple[int, ...]]:
-        """Where in the slots' file a row's picture begins, and its shape."""
-        start = done.slot * done.slots.stride + done.slots.fields["image"].offset
-        places = done.ragged.get("image")
-        if places is not None:
-            return start + places["offsets"][row], tuple(places["shapes"][row])
-        return start + row * field_bytes(self.image), self.image.shape
+    def locate_row(self, done: Done, row: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Where in the slots' file a row's pictures and masks begin, and their shapes."""
+        return tuple(_locate_picture(field, done, row) for field in self.pictures)
 
     def repeat_of(self, step: Step, row: int) -> int:
         """Tells the appearances of one sample in one epoch apart, as replay counts them."""
         position = step.position + row
         return position & 0xFFFFFFFF if step.indices is not None else position // self._samples
+
+
+def _locate_picture(field: Field, done: Done, row: int) -> tuple[int, tuple[int, ...]]:
+    start = done.slot * done.slots.stride + done.slots.fields[field.name].offset
+    places = done.ragged.get(field.name)
+    if places is not None:
+        return start + places["offsets"][row], tuple(places["shapes"][row])
+    return start + row * field_bytes(field), field.shape
 
 
 def field_bytes(field: Field) -> int:
@@ -417,13 +435,13 @@ class PythonBuilder(Builder):
     def build_sample(self, done: Done, feed: Feed) -> dict[str, Any]:
         """The only row of a batch, by our names of the fields."""
         rows = self._rows_of(done, feed, list)
-        return {name: array[0] for name, array in rows.made.items()}
+        return join_views({name: array[0] for name, array in rows.made.items()})
 
     def _received_rows(self, step: Step, done: Done) -> Rows:
         return self._rows_of(done, self._feed, self._feed.list_answered)
 
     def _rows_of(self, done: Done, feed: Feed, ahead: Callable[[], list[Done]]) -> _MadeRows:
-        slots, slot = self._stage.take_batch(done, self._looks[0].field, feed.session, ahead)
+        slots, slot = self._stage.take_batch(done, [look.field for look in self._looks], feed.session, ahead)
         count = done.step.size
         memory = slots.lease_tail(slot, Field("", "uint8", (), 0))
         made: dict[str, _Array] = {}
@@ -445,6 +463,9 @@ class PythonBuilder(Builder):
 
     def _build_field(self, name: str, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         assert isinstance(rows, _MadeRows)
+        views = [f"{name}.{number}" for number in range(len(rows.made)) if f"{name}.{number}" in rows.made]
+        if views:
+            return [self._build_field(view, rows, keys) for view in views]
         array = rows.made.get(name)
         if array is None:
             return super()._build_field(name, rows, keys)

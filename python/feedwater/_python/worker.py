@@ -17,18 +17,32 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._agent.slots import Field
 
-__all__ = ["PACKET_BYTES", "Job", "Look", "Map", "Note", "Report", "run_worker"]
+__all__ = ["PACKET_BYTES", "Job", "Look", "Map", "Note", "Report", "Shown", "join_views", "run_worker"]
 
 PACKET_BYTES = 1 << 20
+OF_VIEWS = ("image", "mask")
+"""Fields that each view has."""
 MOST_CHARACTERS = 6000
 """Of a message, and of a traceback: both fit into a packet."""
+
+
+class Shown(NamedTuple):
+    """A picture or a mask, as it lies in the slots and as the function gets it."""
+
+    name: str
+    dtype: str
+    turn: str = ""
+    """Where channels go that lie elsewhere: "first", "last"; empty: they stay."""
+    cast: str | None = None
+    """The type of torch that it gets; None: that which lies there."""
 
 
 class Look(NamedTuple):
@@ -36,10 +50,10 @@ class Look(NamedTuple):
 
     tensor: bool
     """Tensors of torch, or arrays of numpy."""
-    channels_first: bool
-    layout: str
-    """Order of the values in the slots."""
-    dtype: str
+    shown: tuple[Shown, ...]
+    """Pictures, one or those of all views, and behind them their masks where there are some."""
+    views: bool
+    """Whether it gets lists of them."""
     fields: tuple[str, ...]
     """Wanted of its result."""
     seed: int
@@ -64,8 +78,8 @@ class Job(NamedTuple):
     labels: tuple[int, ...]
     source: int
     """Serial of the file with the pictures."""
-    places: tuple[tuple[int, tuple[int, ...]], ...]
-    """Where in it each row's picture begins, and its shape."""
+    places: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]
+    """Where in it each row's pictures and masks begin, and their shapes, as Look.shown has them."""
     target: int
     """Serial of the file for the results; 0: none yet, say what the first row's look like."""
     start: int
@@ -196,7 +210,7 @@ class _Worker:
 
     def _run_function(self, job: Job, at: int) -> dict[str, Any]:
         """The wanted fields, as the function gives them for one sample."""
-        sample = {"image": self._read_image(job, at), "label": job.labels[at], "index": job.indices[at]}
+        sample = {**self._read_pictures(job, at), "label": job.labels[at], "index": job.indices[at]}
         rng = self._seed_sample(job.epoch, job.indices[at], job.repeats[at])
         had_torch = self._has_torch
         result = self._function(dict(sample), rng)
@@ -209,22 +223,28 @@ class _Worker:
         for name in self._look.fields:
             if name not in sample:
                 raise MismatchError(f"fields= asks for {name!r}, and it returned only {', '.join(map(repr, sample))}")
-        return {name: sample[name] for name in self._look.fields}
+        wanted = {name: sample[name] for name in self._look.fields}
+        return split_views(wanted) if self._look.views else wanted
 
-    def _read_image(self, job: Job, at: int) -> Any:
-        offset, shape = job.places[at]
-        look = self._look
-        stored = np.dtype("uint16" if look.dtype == "bfloat16" else look.dtype)
-        view = np.ndarray(shape, stored, self._maps[job.source], offset)
-        if (look.layout == "chw") != look.channels_first:
-            view = np.moveaxis(view, -1, -3) if look.channels_first else np.moveaxis(view, -3, -1)
-        image = view.copy(order="C")  # the function may write into it, and may have to be called again
-        if not look.tensor:
-            return image
+    def _read_pictures(self, job: Job, at: int) -> dict[str, Any]:
+        """The pictures of a sample, and their masks where there are some, by their names."""
+        places = zip(self._look.shown, job.places[at])
+        return join_views({shown.name: self._read_picture(shown, job.source, *place) for shown, place in places})
+
+    def _read_picture(self, shown: Shown, source: int, offset: int, shape: tuple[int, ...]) -> Any:
+        stored = np.dtype("uint16" if shown.dtype == "bfloat16" else shown.dtype)
+        view = np.ndarray(shape, stored, self._maps[source], offset)
+        if shown.turn:
+            view = np.moveaxis(view, -1, -3) if shown.turn == "first" else np.moveaxis(view, -3, -1)
+        picture = view.copy(order="C")  # the function may write into it, and may have to be called again
+        if not self._look.tensor:
+            return picture
         import torch
 
-        tensor = torch.from_numpy(image)
-        return tensor.view(torch.bfloat16) if look.dtype == "bfloat16" else tensor
+        tensor = torch.from_numpy(picture)
+        if shown.cast is not None:
+            return tensor.to(getattr(torch, shown.cast))
+        return tensor.view(torch.bfloat16) if shown.dtype == "bfloat16" else tensor
 
     def _seed_sample(self, epoch: int, index: int, repeat: int) -> np.random.Generator:
         """Random numbers that belong to the sample: all global generators are seeded too."""
@@ -241,6 +261,9 @@ class _Worker:
         return np.random.default_rng(seeds)
 
     def _store_row(self, job: Job, row: int, made: dict[str, Any]) -> None:
+        if len(made) != len(job.fields):
+            first, here = (_count_views(names) for names in ([field.name for field in job.fields], made))
+            raise MismatchError(f"it makes {here}, and of the first one {first}: rows of a batch must be alike")
         for field in job.fields:
             array, dtype = _to_array(field.name, made[field.name])
             if array.shape != field.shape or dtype != field.dtype:
@@ -250,6 +273,36 @@ class _Worker:
                 )
             offset = job.start + field.offset + row * array.nbytes
             np.ndarray(array.shape, array.dtype, self._maps[job.target], offset)[...] = array
+
+
+def join_views(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields with those of single views, as image.0, in lists by the name before the point."""
+    joined: dict[str, Any] = {}
+    for name, value in fields.items():
+        whole, point, _ = name.partition(".")
+        if point and whole in OF_VIEWS:
+            joined.setdefault(whole, []).append(value)
+        else:
+            joined[name] = value
+    return joined
+
+
+def split_views(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The reverse: lists of pictures and of masks as a field for each view."""
+    split: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name not in OF_VIEWS or not isinstance(value, (list, tuple)):
+            split[name] = value
+            continue
+        if not value:
+            raise MismatchError(f"its {name} is an empty list: it needs a picture for each view")
+        split |= {f"{name}.{number}": one for number, one in enumerate(value)}
+    return split
+
+
+def _count_views(names: Iterable[str]) -> str:
+    counts = Counter(name.partition(".")[0] for name in names)
+    return ", ".join(f"{count} of {name}" for name, count in counts.items() if name in OF_VIEWS)
 
 
 def _check_ours(result: Mapping[str, Any], index: int) -> None:
