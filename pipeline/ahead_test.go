@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -174,6 +175,46 @@ func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
 		var hung *bulkhead.HungError
 		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(data.Path()).Sick() {
 			t.Errorf("%d bytes are read ahead: %v", ahead, r.Err)
+		}
+	}
+}
+
+// An object that is never read to its end is its own trouble while others are: its want fails with what the server did,
+// and the root is well.
+func TestObjectThatIsNeverReadMakesNoRootSick(t *testing.T) {
+	roots := bulkhead.New(bulkhead.Options{Deadline: 2 * time.Second, ProbeEvery: time.Hour})
+	defer roots.Close()
+	s, first, _ := bucket(t, Options{Workers: 4, Storage: roots})
+	data, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = data.Close() })
+	j, err := first.p.Prepare(first.plan, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "class_0/img_0.jpg" // the first
+	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/"+key) {
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	failing := begin(t, j, batch.Name{List: []batch.Ref{{Index: 0}}})
+	for {
+		select {
+		case r := <-failing:
+			var read *ReadError
+			if !errors.As(r.Err, &read) || read.Key != key || errors.As(r.Err, new(*bulkhead.HungError)) || roots.Of(data.Path()).Sick() {
+				t.Errorf("%v, want what happened to %s, of a root that is well", r.Err, key)
+			}
+			return
+		default:
+			if _, r := fetch(t, j, batch.Name{List: []batch.Ref{{Index: 1}, {Index: 2}}}); r.Err != nil {
+				t.Fatal(r.Err)
+			}
 		}
 	}
 }

@@ -20,6 +20,7 @@ func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dat
 	o.Within = roots.Deadline() * 5 / 4 // who waits for a server is given up first, so that the root is sick
 	root := roots.Of(dataset.FolderOf(folder))
 	o.Generation = root.Generation()
+	o.OnRead = root.NoteRead
 	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o

@@ -99,6 +99,7 @@ type Root struct {
 	others     chan struct{} // has an element for each call of Do in flight
 	sick       atomic.Bool
 	generation atomic.Uint64
+	lastRead   atomic.Int64 // see NoteRead
 
 	// Guarded by roots.mu.
 	since    time.Time
@@ -120,6 +121,10 @@ func newRoot(rs *Roots, name, folder string) *Root {
 	r.generation.Store(rs.generation)
 	return r
 }
+
+// NoteRead tells that a read has ended well, of storage whose reads all end by themselves, as those from servers do: one
+// that takes long is then its own trouble, and no call of the root is given up.
+func (r *Root) NoteRead() { r.lastRead.Store(r.roots.now()) }
 
 // Name of the root: the one it was added by, else its folder.
 func (r *Root) Name() string { return r.name }

@@ -92,18 +92,19 @@ func (rs *Roots) examine(c *Call, now int64, found *findings) {
 	}
 	age := time.Duration(now - c.began.Load())
 	c.stuck = c.stuck || age > rs.options.Patience
+	quiet := min(age, time.Duration(now-c.root.lastRead.Load()))
 	if c.stuck && !c.replaced && c.replaceable() && rs.replaced < rs.options.Replaced {
 		c.replaced = true
 		rs.replaced++
 		found.replaced = append(found.replaced, c)
 	}
 	switch {
-	case c.state.Load() == givenUp && c.unwanted && age > deadline:
+	case c.state.Load() == givenUp && c.unwanted && quiet > deadline:
 		h := rs.giveUp(c, age)
 		c.unwanted, h.late = false, true
 		found.over = append(found.over, h)
 	case c.state.Load() != running:
-	case (age > deadline || c.stuck && c.counted && c.root.sick.Load()) && c.state.CompareAndSwap(running, givenUp):
+	case (quiet > deadline || c.stuck && c.counted && c.root.sick.Load()) && c.state.CompareAndSwap(running, givenUp):
 		c.lose()
 		found.over = append(found.over, rs.giveUp(c, age))
 	case c.stuck && c.Owner != nil && c.Owner.Unwanted() && c.state.CompareAndSwap(running, givenUp):

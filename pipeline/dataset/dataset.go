@@ -49,6 +49,8 @@ type Options struct {
 	// Alive, if set, is called by any goroutine of Open whenever the file system has answered, so that a scan that takes long is told from one
 	// that stands still.
 	Alive func()
+	// OnRead, if set, is called by any goroutine whenever a read from a server has ended well, for as long as the snapshot is open.
+	OnRead func()
 	// Generation is that of the storage that the folder is opened in, see Snapshot.ReadIn.
 	Generation uint64
 	// CallFolder, if set, makes all calls on CacheDir, so that one that hangs keeps no data set from being opened: it is then as good as none.

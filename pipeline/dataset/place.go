@@ -122,7 +122,7 @@ func absolutePlace(place string) (string, error) {
 // openStore opens the store of a folder.
 func openStore(folder string, o *Options) (store.Store, error) {
 	if store.IsURL(folder) {
-		return store.OpenURL(folder, store.RemoteOptions{Within: o.Within, Alive: o.Alive})
+		return store.OpenURL(folder, store.RemoteOptions{Within: o.Within, Alive: o.Alive, OnRead: o.OnRead})
 	}
 	return store.OpenFiles(folder, o.Beneath, o.Alive)
 }

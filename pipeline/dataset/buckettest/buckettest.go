@@ -173,7 +173,15 @@ func Refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>no</Message></Error>", code)
 }
 
-// object answers with one, or a range of it.
+// Object answers with one, or a range of it, whoever asks.
+func (s *Server) Object(w http.ResponseWriter, r *http.Request) {
+	key, plain := strings.CutPrefix(r.URL.Path, "/plain/")
+	if !plain {
+		key = strings.TrimPrefix(r.URL.Path, "/"+Bucket+"/")
+	}
+	s.object(w, r, key)
+}
+
 func (s *Server) object(w http.ResponseWriter, r *http.Request, key string) {
 	s.mu.Lock()
 	data, found := s.objects[key]

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -22,6 +19,8 @@ type RemoteOptions struct {
 	Within time.Duration
 	// Alive, if set, is called by any goroutine whenever the server has answered.
 	Alive func()
+	// OnRead, if set, is called by any goroutine whenever a read of an object has ended well.
+	OnRead func()
 }
 
 // remoteReads is how many reads at once a server answers with profit: at 30 ms each 2,000 a second.
@@ -39,10 +38,13 @@ func OpenURL(place string, o RemoteOptions) (Store, error) {
 	if o.Alive == nil {
 		o.Alive = func() {}
 	}
+	if o.OnRead == nil {
+		o.OnRead = func() {}
+	}
 	if l.scheme == "python" {
 		return newProgram(&l, o.Alive), nil
 	}
-	r := remote{server: useServer(&l), within: o.Within, alive: o.Alive, prefix: l.path}
+	r := remote{server: useServer(&l), within: o.Within, alive: o.Alive, onRead: o.OnRead, prefix: l.path}
 	if r.within <= 0 {
 		r.within = 30 * time.Second
 	}
@@ -62,6 +64,7 @@ type remote struct {
 	server *server
 	within time.Duration
 	alive  func()
+	onRead func()
 	prefix string // of all names; without a slash at its end
 	// asker makes requests, and understands refusals.
 	asker
@@ -80,8 +83,9 @@ type asker interface {
 
 // passingError is trouble that may pass.
 type passingError struct {
-	cause error
-	after time.Duration // that the server asks for
+	cause    error
+	after    time.Duration // that the server asks for
+	advanced bool          // a part of what was asked for came: the next try asks for the rest
 }
 
 func (e *passingError) Error() string { return e.cause.Error() }
@@ -127,6 +131,7 @@ const (
 func (r *remote) ask(parent context.Context, x *question) error {
 	ctx, cancel := context.WithTimeout(parent, r.within)
 	defer cancel()
+	var trouble error
 	pause := firstPause
 	for tries := 1; ; tries++ {
 		err := r.try(ctx, x, tries)
@@ -137,13 +142,19 @@ func (r *remote) ask(parent context.Context, x *question) error {
 		if parent.Err() != nil {
 			return parent.Err()
 		}
+		if trouble == nil || ctx.Err() == nil { // a try that the end of the time cut short tells of nothing but that
+			trouble = passing.cause
+		}
+		if passing.advanced {
+			pause = firstPause
+		}
 		d := max(min(passing.after, longestPause), pause/2+rand.N(pause/2))
 		if deadline, _ := ctx.Deadline(); time.Until(deadline) < d || wait(ctx, d) != nil {
 			if parent.Err() != nil {
 				return parent.Err()
 			}
 			r.server.failed.Add(1)
-			return fmt.Errorf("%w (tried %d times)", passing.cause, tries)
+			return fmt.Errorf("%w (tried %d times)", trouble, tries)
 		}
 		r.server.retries.Add(1)
 		pause = min(2*pause, longestPause)
@@ -187,7 +198,7 @@ func (r *remote) named(x *question, err error) error {
 	}
 	var passing *passingError
 	if errors.As(err, &passing) {
-		return &passingError{r.named(x, passing.cause), passing.after}
+		return &passingError{r.named(x, passing.cause), passing.after, passing.advanced}
 	}
 	return fmt.Errorf("%s: %w", r.server.place+"/"+strings.TrimPrefix(r.key(x.name), "/"), err)
 }
@@ -249,135 +260,4 @@ func (r *remote) look(ctx context.Context, name string) (a Attributes, err error
 		return err
 	}})
 	return a, err
-}
-
-// ReadAt implements Store. Where a read takes long another one is sent, and the first to end is taken.
-func (r *remote) ReadAt(ctx context.Context, o *Object, p []byte, off int64) error {
-	if len(p) == 0 {
-		return nil
-	}
-	after := r.server.slowAfter(len(p))
-	if after == 0 || r.server.hedging.Load() >= remoteReads/8 {
-		return r.read(ctx, o, p, off)
-	}
-	first, stopFirst := context.WithCancel(ctx)
-	defer stopFirst()
-	second, stopSecond := context.WithCancel(ctx)
-	defer stopSecond()
-	var other []byte
-	otherErr, ended := error(nil), make(chan struct{})
-	timer := time.AfterFunc(after, func() {
-		defer close(ended)
-		r.server.hedging.Add(1)
-		defer r.server.hedging.Add(-1)
-		r.server.hedges.Add(1)
-		other = make([]byte, len(p))
-		if otherErr = r.read(second, o, other, off); otherErr == nil {
-			stopFirst()
-		}
-	})
-	err := r.read(first, o, p, off)
-	if timer.Stop() {
-		return err
-	}
-	if err == nil || errors.As(err, new(*ChangedError)) {
-		stopSecond()
-	}
-	<-ended
-	if err != nil && otherErr == nil {
-		copy(p, other)
-		return nil
-	}
-	return err
-}
-
-// read reads a range.
-func (r *remote) read(ctx context.Context, o *Object, p []byte, off int64) error {
-	begun := time.Now()
-	x := &question{method: http.MethodGet, name: string(o.Name), header: map[string]string{}, bytes: len(p)}
-	whole := off == 0 && int64(len(p)) == o.Size
-	if !whole {
-		x.header["Range"] = fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1)
-	}
-	switch version := string(o.Version); {
-	case strings.HasPrefix(version, "W/"): // a weak tag never matches
-	case isTime(version):
-		x.header["If-Unmodified-Since"] = version
-	default:
-		x.header["If-Match"] = `"` + version + `"`
-	}
-	x.take = func(a *http.Response) error { return r.named(x, r.fill(a, o, p, off, whole)) }
-	err := r.ask(ctx, x)
-	switch {
-	case err == nil:
-		r.server.received.Add(int64(len(p)))
-		r.server.tell(len(p), time.Since(begun))
-	case errors.Is(err, fs.ErrNotExist):
-		return o.changed("is gone")
-	case errors.Is(err, errPrecondition):
-		return r.replaced(ctx, o)
-	}
-	if e, ok := errors.AsType[*ChangedError](err); ok {
-		return e
-	}
-	return err
-}
-
-func isTime(version string) bool {
-	_, err := http.ParseTime(version)
-	return err == nil
-}
-
-// errPrecondition says that there is another version.
-var errPrecondition = errors.New("it is another version")
-
-// replaced tells what an object is now.
-func (r *remote) replaced(ctx context.Context, o *Object) error {
-	if a, err := r.look(ctx, string(o.Name)); err == nil {
-		return o.changed(fmt.Sprintf("has version %s and %d bytes, had %s and %d", a.Version, a.Size, o.Version, o.Size))
-	}
-	return o.changed(fmt.Sprintf("has another version than %s", o.Version))
-}
-
-// fill takes a range out of an answer, and compares what the answer says of the object with what is listed: a server
-// that heeds no conditions gives no other version for it.
-func (r *remote) fill(a *http.Response, o *Object, p []byte, off int64, whole bool) error {
-	size := a.ContentLength
-	if a.StatusCode == http.StatusPartialContent {
-		var begin int64
-		if begin, size = rangeOf(a.Header.Get("Content-Range")); begin != off {
-			return &passingError{cause: fmt.Errorf("it answers bytes from %d on with %.60q", off, a.Header.Get("Content-Range"))}
-		}
-	} else if !whole && (size < 0 || size == o.Size) {
-		return &passingError{cause: errors.New("it answers a question for some bytes with all of them: it has to take ranges")}
-	}
-	if v := versionOf(a.Header); v != string(o.Version) {
-		return o.changed(fmt.Sprintf("has version %.99s and %d bytes, had %s and %d", v, size, o.Version, o.Size))
-	}
-	if size >= 0 && size != o.Size {
-		return o.changed(fmt.Sprintf("has %d bytes, had %d", size, o.Size))
-	}
-	if a.ContentLength >= 0 && a.ContentLength != int64(len(p)) {
-		return &passingError{cause: fmt.Errorf("it sends %d bytes in place of %d", a.ContentLength, len(p))}
-	}
-	n, err := io.ReadFull(a.Body, p)
-	if err == nil {
-		_, _ = a.Body.Read(make([]byte, 1)) // the end of the body, so that the connection is used again
-		return nil
-	}
-	return &passingError{cause: fmt.Errorf("it ended after %d bytes of %d: %w", n, len(p), err)}
-}
-
-// rangeOf reads "bytes 0-99/1234": where a range begins, and how long the whole is; -1 where it does not say.
-func rangeOf(s string) (begin, size int64) {
-	span, all, _ := strings.Cut(strings.TrimPrefix(s, "bytes "), "/")
-	first, _, _ := strings.Cut(span, "-")
-	begin, err := strconv.ParseInt(first, 10, 64)
-	if err != nil {
-		begin = -1
-	}
-	if size, err = strconv.ParseInt(all, 10, 64); err != nil {
-		size = -1
-	}
-	return begin, size
 }

@@ -213,35 +213,6 @@ func partly(w http.ResponseWriter, data []byte, begin, n, said int) {
 	_, _ = w.Write(data[begin : begin+n/2])
 }
 
-// TestTroubleThatStays: it is given up in time, and said in words; who goes is not kept.
-func TestTroubleThatStays(t *testing.T) {
-	s := serve(t)
-	s.Put("p/x", []byte("xyz"))
-	from := open(t, s.Place("p"), 300*time.Millisecond)
-	o := object(t, from, "x")
-	s.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
-		buckettest.Refuse(w, 503, "SlowDown")
-		return true
-	})
-	_, err := read(t, from, o, 0, 3)
-	if err == nil || !strings.Contains(err.Error(), "SlowDown") || !strings.Contains(err.Error(), "p/x") {
-		t.Errorf("%v does not say what is wrong", err)
-	}
-	from = open(t, s.Place("p"), time.Hour)
-	ctx, cancel := context.WithCancel(t.Context())
-	var tries atomic.Int32
-	s.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
-		if tries.Add(1) == 3 {
-			cancel()
-		}
-		w.WriteHeader(503)
-		return true
-	})
-	if err := from.ReadAt(ctx, o, make([]byte, 3), 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want %v", err, context.Canceled)
-	}
-}
-
 // TestSilentServer: a read of a server that says nothing ends with its context.
 func TestSilentServer(t *testing.T) {
 	s := serve(t)

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// answering is a server in the same process.
+type answering func(*http.Request) (*http.Response, error)
+
+func (f answering) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
+
+// answer has a status and a body.
+func answer(status int, body io.Reader, header http.Header) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Body: io.NopCloser(body), Header: header,
+		ContentLength: -1,
+	}
+}
+
+// readOf reads 100 bytes of a server within 30 s.
+func readOf(ctx context.Context, t *testing.T, s answering) error {
+	t.Helper()
+	at := &remote{
+		server: &server{place: "http://host", client: &http.Client{Transport: s}}, within: 30 * time.Second,
+		alive: func() {}, onRead: func() {},
+	}
+	from := newSite(*at, &location{scheme: "http", host: "host"})
+	return from.ReadAt(ctx, &Object{Name: []byte("x"), Size: 100, Version: []byte("1")}, make([]byte, 100), 0)
+}
+
+// silence is no answer before the request is given up.
+func silence(q *http.Request) (*http.Response, error) {
+	<-q.Context().Done()
+	return nil, q.Context().Err()
+}
+
+// silentBody is a part of a body, and nothing after that until the request is given up.
+type silentBody struct {
+	q    *http.Request
+	part io.Reader
+}
+
+func (b *silentBody) Read(p []byte) (int, error) {
+	if n, _ := b.part.Read(p); n > 0 {
+		return n, nil
+	}
+	<-b.q.Context().Done()
+	return 0, b.q.Context().Err()
+}
+
+// TestLastTroubleIsNamed: where a question is given up the error is what the server said last, also where the time ends
+// within a request that has no answer yet, or no more of its body.
+func TestLastTroubleIsNamed(t *testing.T) {
+	const tries = 5 // that are answered within a second
+	refuse := func(*http.Request) (*http.Response, error) { return answer(503, strings.NewReader(""), nil), nil }
+	hang := func(q *http.Request) (*http.Response, error) {
+		return answer(200, &silentBody{q, strings.NewReader("abc")}, http.Header{"Etag": {"1"}}), nil
+	}
+	for name, c := range map[string]struct {
+		first, then answering
+		want        string
+	}{
+		"refused":              {refuse, refuse, "503"},
+		"refused, then silent": {refuse, silence, "no answer in time"}, // a try has a third of the time, and that is over first
+		"silent":               {silence, silence, "no answer in time"},
+		"cut":                  {hang, hang, "ended after"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			err := readOf(t.Context(), t, func(q *http.Request) (*http.Response, error) {
+				if asked++; asked <= tries {
+					return c.first(q)
+				}
+				return c.then(q)
+			})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "/x") {
+				t.Errorf("%s: %v, want %q in it", name, err, c.want)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		err := readOf(t.Context(), t, func(q *http.Request) (*http.Response, error) {
+			if time.Since(begun) < 25*time.Second {
+				return refuse(q)
+			}
+			return silence(q)
+		})
+		if took := time.Since(begun); err == nil || !strings.Contains(err.Error(), "503") || took != 30*time.Second {
+			t.Errorf("the time ends within a request: %v after %s, want what was said before", err, took)
+		}
+	})
+}
+
+// TestWhoGoesIsNotKept: a read ends when its context does.
+func TestWhoGoesIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		err := readOf(ctx, t, func(*http.Request) (*http.Response, error) {
+			if asked++; asked == 3 {
+				cancel()
+			}
+			return answer(503, strings.NewReader(""), nil), nil
+		})
+		if !errors.Is(err, context.Canceled) || asked != 3 {
+			t.Errorf("%v after %d requests, want %v", err, asked, context.Canceled)
+		}
+	})
+}
+
+// TestPausesBeginAnewWithWhatComes: where each answer brings a part the next one is asked for soon.
+func TestPausesBeginAnewWithWhatComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		err := readOf(t.Context(), t, func(q *http.Request) (*http.Response, error) {
+			if q.Header.Get("Range") == "" {
+				return answer(200, strings.NewReader("."), http.Header{"Etag": {"1"}}), nil
+			}
+			span := strings.TrimSuffix(strings.TrimPrefix(q.Header.Get("Range"), "bytes="), "-99")
+			header := http.Header{"Etag": {"1"}, "Content-Range": {"bytes " + span + "-99/100"}}
+			return answer(206, strings.NewReader("."), header), nil
+		})
+		if took := time.Since(begun); err != nil || took > 100*firstPause {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
+}
