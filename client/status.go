@@ -52,6 +52,14 @@ func (f *Fleet) Pins() (revisions *Revisions, stores map[string]string) {
 	return RevisionsOf(f.job.info.Load(), f.job.options.Trainer), f.job.stores.All()
 }
 
+// MoreStores are the stores that Pins tells, with the versions there, if there are more than so many; else nil.
+func (f *Fleet) MoreStores(than int) map[string]string {
+	if f.job.stores.Count() <= than {
+		return nil
+	}
+	return f.job.stores.All()
+}
+
 func (f *Fleet) publishStatus(now time.Time) {
 	all := make([]NodeStatus, 0, len(f.roster.live))
 	for _, m := range f.roster.members {
@@ -95,7 +103,10 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 	}
 	failures := &NodesError{}
 	for _, n := range nodes {
-		r, err := n.Replay(ctx, &pb.ReplayRequest{Plan: info.Plan, Numerics: info.Numerics, Revisions: info.Revisions, Name: request.Name, Pixels: request.Pixels})
+		r, err := n.Replay(ctx, &pb.ReplayRequest{
+			Plan: info.Plan, Numerics: info.Numerics, Revisions: info.Revisions, Stores: f.job.stores.All(),
+			Name: request.Name, Pixels: request.Pixels,
+		})
 		if err == nil {
 			return r, nil
 		}

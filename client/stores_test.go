@@ -12,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -83,6 +84,44 @@ func TestNodeOfOtherVersions(t *testing.T) {
 			t.Errorf("stores %v", got)
 		}
 		f.Close()
+	})
+}
+
+// A replay is of the versions that the job began with: a node that has others by now answers none.
+func TestReplayOfOtherVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		e := reading("s", "1")
+		c.start("a", e, server.Options{})
+		f := c.open(c.options("a"))
+		defer f.Close()
+		request := &pb.ReplayRequest{Name: &pb.Name{Samples: &pb.Name_Range{Range: &pb.Range{Count: 1}}}}
+		if _, err := f.Replay(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		e.Versions = "2"
+		var data *node.DataError
+		if _, err := f.Replay(t.Context(), request); !errors.As(err, &data) || !strings.Contains(err.Error(), "versions of objects") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// What a job pins is told when it is more than what is known.
+func TestMoreStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start("a", reading("s", "1"), server.Options{})
+		f := c.open(c.options("a", "b"))
+		defer f.Close()
+		if got := f.MoreStores(1); got != nil {
+			t.Errorf("%v are more than one", got)
+		}
+		c.start("b", reading("r", "2"), server.Options{})
+		c.await(f, 2)
+		if got := f.MoreStores(1); len(got) != 2 || got["s"] != "1" || got["r"] != "2" {
+			t.Errorf("stores %v", got)
+		}
 	})
 }
 

@@ -42,9 +42,9 @@ func (b *jobBinder) beginJob(ctx context.Context, start *pb.Start, trainer *runs
 	if err != nil {
 		return nil, err
 	}
-	if _, found := j.versions(); start.GetVersions() != "" && start.GetVersions() != found {
+	if err := j.checkVersions(start.GetVersions()); err != nil {
 		j.Close()
-		return nil, &DiffersError{Versions: true, Pinned: filename.Brief(start.GetVersions()), Found: found}
+		return nil, err
 	}
 	j.hash, j.shared, j.tracer = j.maker.Plan().Hash(), b.shared, b.tracer
 	if j.maker.Refuses() { // others' batches may have what it must not get

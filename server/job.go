@@ -51,6 +51,14 @@ func (j *Job) versions() (store, versions string) {
 	return digestBoth(store, other), digestBoth(versions, others)
 }
 
+// checkVersions returns a *DiffersError if the data has other versions than those that a request pins, if it does.
+func (j *Job) checkVersions(pinned string) error {
+	if _, found := j.versions(); pinned != "" && pinned != found {
+		return &DiffersError{Versions: true, Pinned: filename.Brief(pinned), Found: found}
+	}
+	return nil
+}
+
 // digestBoth is a digest of two.
 func digestBoth(a, b string) string {
 	sum := sha256.Sum256([]byte(a + " " + b))

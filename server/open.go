@@ -98,6 +98,10 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 		return nil, toStatus(err)
 	}
 	defer j.Close()
+	store, _ := j.versions()
+	if err := j.checkVersions(request.GetStores()[store]); err != nil {
+		return nil, toStatus(err)
+	}
 	j.run = s.runs.EnterRun(runs.Key{Identity: admission.CallerOf(ctx).Name(), Plan: j.maker.Plan().Hash()})
 	r, err := s.replaySamples(ctx, j, request)
 	return r, toStatus(err)

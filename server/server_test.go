@@ -248,6 +248,24 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// A replay is refused where the job pins other versions of the store that the node reads, and no others.
+func TestReplayOfOtherVersions(t *testing.T) {
+	n := newNode(t, &servertest.Engine{Store: "s", Versions: "y"}, server.Options{})
+	text := n.open(plan).Plan
+	for name, c := range map[string]struct {
+		stores map[string]string
+		fails  bool
+	}{
+		"none": {nil, false}, "its own": {map[string]string{"s": "y", "r": "x"}, false}, "of others": {map[string]string{"r": "x"}, false},
+		"other versions": {map[string]string{"s": "x"}, true},
+	} {
+		_, err := n.Replay(t.Context(), &pb.ReplayRequest{Plan: text, Name: rangeOf(0, 0, 1), Stores: c.stores})
+		if _, reason := reasonOf(err); (err != nil) != c.fails || c.fails && reason != pb.Reason_REASON_DATA_DIFFERS.String() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A sample that takes more than an answer may is not made; one that takes all of it is, alone.
 func TestReplayOfOneSample(t *testing.T) {
 	const size = 30_000

@@ -572,6 +572,17 @@ func TestManyBrokenSamples(t *testing.T) {
 	}
 }
 
+// Stores that the trainer does not know go with a batch, also with one of which nothing else is to be said.
+func TestBatchTellsOfStores(t *testing.T) {
+	said := (&delivery{stores: map[string]string{"s": "1"}}).extraJSON(client.Result{Header: &pb.Header{}}, nil)
+	if want := `{"stores":{"s":"1"}}`; string(said) != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+	if said := (&delivery{}).extraJSON(client.Result{Header: &pb.Header{}}, nil); said != nil {
+		t.Errorf("%s, want nothing", said)
+	}
+}
+
 func TestCancelledWantIsAnswered(t *testing.T) {
 	n := &fakeNode{gate: make(chan struct{})}
 	c := start(t, n)

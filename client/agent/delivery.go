@@ -27,6 +27,8 @@ type delivery struct {
 	image func(view, offset int, pix []byte) // converts at once, where the node is this process
 	grow  func(bytes int) []byte
 	spare []byte // where it arrives from a second node, if one was asked
+	// stores are those to tell the trainer of, since nodes came that read others than it knows; nil: none.
+	stores map[string]string
 }
 
 // newDelivery lends the want's slot; deliver gives it back.
@@ -121,7 +123,7 @@ func (b *delivery) placeBatch(r client.Result) ([]byte, error) {
 			copy(b.slot[o:], data)
 		}
 	}
-	return extraJSON(r, ragged), b.eraseBoxes(ragged)
+	return b.extraJSON(r, ragged), b.eraseBoxes(ragged)
 }
 
 // placePictures places all images: from the first on where they are converted, from the slot's end towards its start,
@@ -248,20 +250,21 @@ func (b *delivery) placeRagged(p *lasthop.Picture, f *arrival, dst []byte) (*rag
 const maxNamedErrors = 16
 
 // extraJSON is what goes with a done packet, nil if there is nothing to say.
-func extraJSON(r client.Result, ragged raggedJSONs) []byte {
-	if len(r.Header.Errors) == 0 && len(ragged) == 0 {
+func (b *delivery) extraJSON(r client.Result, ragged raggedJSONs) []byte {
+	if len(r.Header.Errors) == 0 && len(ragged) == 0 && len(b.stores) == 0 {
 		return nil
 	}
 	extra := struct {
-		Errors []sampleError `json:"errors,omitempty"`
-		Ragged raggedJSONs   `json:"ragged,omitempty"`
-	}{Ragged: ragged}
+		Errors []sampleError     `json:"errors,omitempty"`
+		Ragged raggedJSONs       `json:"ragged,omitempty"`
+		Stores map[string]string `json:"stores,omitempty"`
+	}{Ragged: ragged, Stores: b.stores}
 	for _, e := range r.Header.Errors {
 		extra.Errors = append(extra.Errors, newSampleError(e, r.Node))
 	}
-	b := mustJSON(extra)
-	if len(b) <= maxExtra {
-		return b
+	text := mustJSON(extra)
+	if len(text) <= maxExtra {
+		return text
 	}
 	for i := range extra.Errors {
 		extra.Errors[i] = extra.Errors[i].toBrief(i < maxNamedErrors)

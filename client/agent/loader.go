@@ -33,6 +33,7 @@ type loader struct {
 	fleet   *client.Fleet // nil until an open call
 	table   *os.File      // that the fleet gives to nodes; nil: none
 	info    *pb.OpenResponse
+	stores  int // how many of the job's the trainer knows
 	slots   *slots
 	wants   map[uint64]*client.Want
 	session *pulse.Session // nil until the plan is open
@@ -127,6 +128,10 @@ func (l *loader) resultPacket(b *delivery, r client.Result) []byte {
 	if errors.Is(r.Err, node.ErrCancelled) || errors.Is(r.Err, client.ErrClosed) {
 		return cancelledPacket(b.want.id)
 	}
+	l.mu.Lock()
+	fleet, told := l.fleet, l.stores
+	l.mu.Unlock()
+	b.stores = fleet.MoreStores(told)
 	extra, err := b.placeBatch(r)
 	if err == nil && len(extra) > maxExtra {
 		err = tooMuchToTell(b.want.count, r)
@@ -134,9 +139,11 @@ func (l *loader) resultPacket(b *delivery, r client.Result) []byte {
 	if err != nil {
 		return failedPacket(b.want.id, describeError(err))
 	}
-	l.mu.Lock()
-	fleet := l.fleet
-	l.mu.Unlock()
+	if b.stores != nil {
+		l.mu.Lock()
+		l.stores = max(l.stores, len(b.stores))
+		l.mu.Unlock()
+	}
 	return donePacket(b.want, fleet.Window(int(b.want.count)), extra)
 }
 

@@ -182,8 +182,10 @@ func (l *loader) openPlan(ctx context.Context, params json.RawMessage, file *os.
 	l.mu.Lock()
 	l.info = info
 	l.session = l.agent.registry.OpenSession(p.Job, info.PlanHash, time.Now())
+	result := newOpenResult(info, fleet)
+	l.stores = len(result.Stores)
 	l.mu.Unlock()
-	return newOpenResult(info, fleet), nil
+	return result, nil
 }
 
 // pinnedRevisions are the revisions of a job that goes on, those of a state of version 1 by its numerics.

@@ -305,6 +305,8 @@ class Loader:
         struct.pack_into(f"<{count}q", memory, base + offsets["index"], *(i for i, _ in refs))
         if not self.images(ident, memory, base, place, epoch, refs, details):
             return None
+        if "later_stores" in self.spec:  # of a node that came after the plan was opened
+            details["stores"] = self.spec["later_stores"]
         text = json.dumps(details).encode() if details else b""
         window = self.spec.get("window", 4)
         self.sock.send(b"D" + struct.pack("<QIIII", ident, slot, count, window, len(text)) + text)

@@ -91,6 +91,22 @@ def test_a_state_tells_the_versions_of_objects_and_pins_them_when_it_goes_on(fak
     assert other.state_dict()["stores"] == {"aa": "11", "bb": "22"}
 
 
+def test_a_state_tells_the_versions_of_nodes_that_came_later(fake: Any) -> None:
+    fake.set(stores={"aa": "11"}, later_stores={"aa": "11", "bb": "22"})
+    with fake.loader(shuffle=True) as loader:
+        next(iter(loader))
+        state = loader.state_dict()
+    assert state["stores"] == {"aa": "11", "bb": "22"}
+    fake.set(stores={"bb": "22"})
+    with fake.loader(shuffle=True) as other:
+        other.load_state_dict(state)
+        next(iter(other))
+        assert opens(fake)[-1]["stores"] == state["stores"]
+    fake.set(stores={"bb": "23"})
+    with fake.loader(shuffle=True) as other, pytest.raises(feedwater.DataError, match=r"were replaced in its bucket"):
+        other.load_state_dict(state)
+
+
 def test_a_state_of_other_versions_is_refused_and_may_be_meant(fake: Any) -> None:
     fake.set(stores={"aa": "11"})
     state = state_of(fake)

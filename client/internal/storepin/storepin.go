@@ -62,6 +62,13 @@ func (p *Pins) Check(addr string, r *pb.OpenResponse) error {
 		"Put the old ones back, or go on from a saved state with those that are there now, by load_state_dict(state, strict=False)"}
 }
 
+// Count is how many stores are pinned.
+func (p *Pins) Count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.pins)
+}
+
 // All are the versions by their stores.
 func (p *Pins) All() map[string]string {
 	p.mu.Lock()

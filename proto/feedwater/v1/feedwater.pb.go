@@ -2362,7 +2362,10 @@ type ReplayRequest struct {
 	// Without pixels only keys, labels and sizes come back, and nothing is decoded.
 	Pixels bool `protobuf:"varint,4,opt,name=pixels,proto3" json:"pixels,omitempty"`
 	// The job's, as in Start.
-	Revisions     *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	Revisions *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
+	// Versions of objects by their store, as OpenResponse tells both, of all stores that the job knows. A node that reads one of them refuses, with
+	// REASON_DATA_DIFFERS, if its data has other versions by now.
+	Stores        map[string]string `protobuf:"bytes,6,rep,name=stores,proto3" json:"stores,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2428,6 +2431,13 @@ func (x *ReplayRequest) GetPixels() bool {
 func (x *ReplayRequest) GetRevisions() *Revisions {
 	if x != nil {
 		return x.Revisions
+	}
+	return nil
+}
+
+func (x *ReplayRequest) GetStores() map[string]string {
+	if x != nil {
+		return x.Stores
 	}
 	return nil
 }
@@ -3982,13 +3992,17 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\rahead_seconds\x18\x04 \x01(\x01R\faheadSeconds\x12%\n" +
 	"\x0esample_seconds\x18\x05 \x01(\x01R\rsampleSeconds\x12\x14\n" +
 	"\x05heard\x18\x06 \x01(\x04R\x05heard\x12\x14\n" +
-	"\x05begun\x18\a \x03(\x04R\x05begun\"\xb6\x01\n" +
+	"\x05begun\x18\a \x03(\x04R\x05begun\"\xb2\x02\n" +
 	"\rReplayRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1a\n" +
 	"\bnumerics\x18\x02 \x01(\tR\bnumerics\x12&\n" +
 	"\x04name\x18\x03 \x01(\v2\x12.feedwater.v1.NameR\x04name\x12\x16\n" +
 	"\x06pixels\x18\x04 \x01(\bR\x06pixels\x125\n" +
-	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\"@\n" +
+	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12?\n" +
+	"\x06stores\x18\x06 \x03(\v2'.feedwater.v1.ReplayRequest.StoresEntryR\x06stores\x1a9\n" +
+	"\vStoresEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
 	"\x0eReplayResponse\x12.\n" +
 	"\asamples\x18\x01 \x03(\v2\x14.feedwater.v1.SampleR\asamples\"\x97\x03\n" +
 	"\x06Sample\x12\x10\n" +
@@ -4201,7 +4215,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
@@ -4249,8 +4263,9 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	nil,                         // 43: feedwater.v1.Revisions.CodecsEntry
 	nil,                         // 44: feedwater.v1.Trainer.UnitsEntry
 	nil,                         // 45: feedwater.v1.Failure.MetadataEntry
-	nil,                         // 46: feedwater.v1.Sample.ValuesEntry
-	(*durationpb.Duration)(nil), // 47: google.protobuf.Duration
+	nil,                         // 46: feedwater.v1.ReplayRequest.StoresEntry
+	nil,                         // 47: feedwater.v1.Sample.ValuesEntry
+	(*durationpb.Duration)(nil), // 48: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
@@ -4263,7 +4278,7 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	13, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
 	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
 	10, // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
-	47, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	48, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
 	15, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
 	16, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
 	20, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
@@ -4271,60 +4286,61 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 15: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 16: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
 	17, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	47, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	47, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	48, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	48, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
 	18, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
 	19, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
 	0,  // 22: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
 	22, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	47, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	48, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
 	24, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
 	26, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
 	27, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
 	12, // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
 	25, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
 	25, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	47, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	48, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
 	1,  // 32: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
 	45, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
 	17, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
 	3,  // 35: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
-	30, // 36: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	31, // 37: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	25, // 38: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	46, // 39: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
-	47, // 40: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	34, // 41: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	35, // 42: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	39, // 43: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	40, // 44: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	47, // 45: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	36, // 46: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	47, // 47: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	47, // 48: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	38, // 49: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	37, // 50: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	47, // 51: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	47, // 52: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	10, // 53: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
-	41, // 54: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	2,  // 55: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	8,  // 56: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
-	14, // 57: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	28, // 58: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	6,  // 59: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
-	32, // 60: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	5,  // 61: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	9,  // 62: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
-	23, // 63: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	29, // 64: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	7,  // 65: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
-	33, // 66: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	61, // [61:67] is the sub-list for method output_type
-	55, // [55:61] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	46, // 36: feedwater.v1.ReplayRequest.stores:type_name -> feedwater.v1.ReplayRequest.StoresEntry
+	30, // 37: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	31, // 38: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	25, // 39: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	47, // 40: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
+	48, // 41: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	34, // 42: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	35, // 43: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	39, // 44: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	40, // 45: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	48, // 46: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	36, // 47: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	48, // 48: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	48, // 49: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	38, // 50: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	37, // 51: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	48, // 52: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	48, // 53: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	10, // 54: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	41, // 55: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 56: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	8,  // 57: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
+	14, // 58: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	28, // 59: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	6,  // 60: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
+	32, // 61: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 62: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	9,  // 63: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	23, // 64: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	29, // 65: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	7,  // 66: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
+	33, // 67: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	62, // [62:68] is the sub-list for method output_type
+	56, // [56:62] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -4355,7 +4371,7 @@ func file_feedwater_v1_feedwater_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

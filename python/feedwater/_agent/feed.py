@@ -339,7 +339,10 @@ class Feed:
         want = self._out.get(ident)
         if want is None:
             return
-        want.answer = Done(want, json.loads(packet[25 : 25 + json_bytes]) if json_bytes else None)
+        details = json.loads(packet[25 : 25 + json_bytes]) if json_bytes else {}
+        if "stores" in details:
+            self.session.add_stores(details["stores"])
+        want.answer = Done(want, details)
         self._out.pop(ident, None)
 
     def _note_failed(self, packet: bytes, error: dict[str, Any] | None) -> None:

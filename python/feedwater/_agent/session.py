@@ -124,6 +124,11 @@ class Session:
             self.opened = replace(self.opened, stores=self.stores or {})
         self.ensure_link()
 
+    def add_stores(self, stores: dict[str, str]) -> None:
+        """Pins what nodes that came later read, too."""
+        if self.opened is not None:
+            self.opened = replace(self.opened, stores={**stores, **self.opened.stores})
+
     def call(self, method: str, params: dict[str, Any], timeout: float) -> tuple[Any, bytes]:
         """Asks the agent; its errors are raised."""
         while True:
