@@ -32,6 +32,7 @@
 #   make sources-cost [QUICK=1]  speed, processor time and bytes read of shards and of a bucket, against class folders, with limits: DATA=folder; seven minutes
 #   make sources-faults      the same batches from a real S3 server behind delays, cuts, resets and refusals, or an error that names the object
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
+#   make test-huge            lists of 100 million and of a billion samples, and a scan of tar files of 1.28 million: sizes, memory and times; ten minutes, 5 GB of disk
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
 #   make test-hub HUB_PYTHON=python  data sets of Hugging Face give the pictures of their rows; DATA=folder of photographs
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
@@ -295,6 +296,13 @@ $(TOOLS)/versitygw:
 
 bench-scan:
 	$(GO) test -run '^$$' -bench SlowFolder -benchtime 1x -cpu $$(nproc),16 ./pipeline/dataset
+
+.PHONY: test-huge
+# Short forms are tests of their packages.
+test-huge:
+	$(call say,huge lists)
+	$(GO) test ./pipeline/dataset -run Huge -count=1 -v -timeout 1h -huge-list 100000000 -huge-scan 1281167
+	$(GO) test ./pipeline/dataset/manifest -run Huge -count=1 -v
 
 pictures: build-testnode $(VENV)/.ready
 	$(call say,pictures)

@@ -39,7 +39,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			once(b, fresh)
 		}
 		b.ReportMetric((cpuSeconds(b)-cpu)/float64(b.N), "cpu-s/op")
-		b.ReportMetric(peakMiB(b), "peak-MiB")
+		b.ReportMetric(memoryMiB(b, "VmHWM:"), "peak-MiB")
 		b.ReportMetric(manifestBytes(b, options.CacheDir)/float64(samples), "manifest-B/sample")
 	})
 	b.Run("op=open", func(b *testing.B) {
@@ -119,12 +119,13 @@ func cpuSeconds(b *testing.B) float64 {
 // resetPeak makes Linux count the highest resident memory anew.
 func resetPeak(b *testing.B) { treetest.Must(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) }
 
-func peakMiB(b *testing.B) float64 {
+// memoryMiB is this process's memory of a kind, as proc(5) calls it: "VmHWM:" the most that was resident, "RssAnon:" what is of no file.
+func memoryMiB(t testing.TB, kind string) float64 {
 	status, err := os.ReadFile("/proc/self/status")
-	treetest.Must(b, err)
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	treetest.Must(t, err)
+	_, after, _ := strings.Cut(string(status), kind)
 	kib, err := strconv.Atoi(strings.Fields(after)[0])
-	treetest.Must(b, err)
+	treetest.Must(t, err)
 	return float64(kib) / 1024
 }
 

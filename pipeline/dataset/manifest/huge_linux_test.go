@@ -62,6 +62,7 @@ func TestHugeManifest(t *testing.T) {
 		places = append(places, r.IntN(samples))
 	}
 	var s Sample
+	bytesOfPages := 0
 	for _, i := range places {
 		page, first := i/perPage, i/perPage*perPage
 		var p pageBuilder
@@ -69,7 +70,9 @@ func TestHugeManifest(t *testing.T) {
 			hugeSample(&s, k)
 			p.add(0, &s)
 		}
-		_, err = f.WriteAt(p.seal(uint64(page)), int64(begin(page)))
+		sealed := p.seal(uint64(page))
+		bytesOfPages += len(sealed)
+		_, err = f.WriteAt(sealed, int64(begin(page)))
 		treetest.Must(t, err)
 		_, err = f.WriteAt(appendNumbers(nil, begin(page)), int64(table(page/pagesPerChunk))+8*int64(page%pagesPerChunk))
 		treetest.Must(t, err)
@@ -89,11 +92,18 @@ func TestHugeManifest(t *testing.T) {
 	_, err = f.WriteAt(tail.Bytes(), int64(table(len(b.chunks))))
 	treetest.Must(t, err)
 
+	perSample := float64(bytesOfPages/len(places)+8) / perPage // and where the page begins
+	t.Logf("without holes it has %.1f bytes a sample, %.0f GB", perSample, perSample*samples/1e9)
+	if perSample >= 25 {
+		t.Errorf("%.1f bytes a sample", perSample)
+	}
 	data := mapped(t, f.Name())
 	began := time.Now()
 	m, err := Parse(data)
 	treetest.Must(t, err)
-	t.Logf("a file of %d GB is opened in %v", len(data)>>30, time.Since(began))
+	t.Logf("a file of %d samples is opened in %v", m.Samples(), time.Since(began))
+	began = time.Now()
+	defer func() { t.Logf("and read at %d places in %v", len(places), time.Since(began)) }()
 	buf := make([]byte, 0, MaxKeyBytes)
 	for _, i := range places {
 		got, err := m.At(i, buf)
