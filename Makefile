@@ -30,11 +30,12 @@
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
 #   make sources-cost [QUICK=1]  speed, processor time and bytes read of shards and of a bucket, against class folders, with limits: DATA=folder; seven minutes
+#   make sources-cold         seconds from a node's start to the first batch, of 20,000 objects and of 147 tar files in a bucket, with a list in it and without
 #   make sources-faults      the same batches from a real S3 server behind delays, cuts, resets and refusals, or an error that names the object
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-huge            lists of 100 million and of a billion samples, and a scan of tar files of 1.28 million: sizes, memory and times; ten minutes, 5 GB of disk
 #   make test-gpu PART=1      on a machine with a CUDA GPU, DATA=folder of photographs: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
-#   make test-hub HUB_PYTHON=python  data sets of Hugging Face give the pictures of their rows; DATA=folder of photographs
+#   make test-hub HUB_PYTHON=python  data sets of Hugging Face, and Parquet files of their writers, give the pictures of their rows; DATA=folder of photographs
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; half an hour
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
@@ -244,8 +245,10 @@ bench-pixels: build $(VENV)/.ready
 GPU_PYTHON ?= $(VENV)/bin/python
 GPU_PARTS  := 1:checks.py 2:figures.py 3:main.py 4:kinds.py
 .PHONY: test-hub test-jax test-gpu
-# HUB_PYTHON is a Python with datasets and Pillow, which the tests' own environment has not.
+# HUB_PYTHON is a Python with datasets and Pillow, which the tests' own environment has not; with polars and duckdb their files are looked at too.
 test-hub: build
+	$(call say,Parquet files by their writers)
+	PYTHONPATH=$(CURDIR)/python $(or $(HUB_PYTHON),$(error give HUB_PYTHON=a Python with datasets)) bench/writers.py $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 	$(call say,data sets of Hugging Face)
 	PYTHONPATH=$(CURDIR)/python $(or $(HUB_PYTHON),$(error give HUB_PYTHON=a Python with datasets)) bench/hub.py $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
 
@@ -267,7 +270,7 @@ bench-sources:
 	$(GO) test -run '^$$' -bench Sources -benchtime 5x ./pipeline
 
 # VersityGW is built once, in three minutes of processor time.
-.PHONY: sources sources-cost sources-faults test-sources bin/bench-bucket
+.PHONY: sources sources-cost sources-cold sources-faults test-sources bin/bench-bucket
 sources: build $(VENV)/.ready $(TOOLS)/versitygw bin/bench-bucket
 	$(call say,the same batches from every source)
 	PYTHONPATH=python $(VENV)/bin/python bench/sources.py --bucket bin/bench-bucket --versitygw $(TOOLS)/versitygw $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
@@ -280,6 +283,10 @@ test-sources: build $(VENV)/.ready bin/bench-bucket
 sources-cost: build $(VENV)/.ready bin/bench-bucket
 	$(call say,what sources cost)
 	PYTHONPATH=python $(VENV)/bin/python bench/sources_cost.py --bucket bin/bench-bucket $(if $(QUICK),--quick) $(FEEDWATER_PHOTOS)
+
+sources-cold: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
+	$(call say,a node that has never seen a bucket)
+	PYTHONPATH=python $(VENV)/bin/python bench/sources_cold.py --versitygw $(TOOLS)/versitygw --toxiproxy $(TOOLS)/toxiproxy/server
 
 sources-faults: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
 	$(call say,faults of a bucket)

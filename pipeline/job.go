@@ -48,7 +48,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		return nil, &batch.PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
 	}
 	if s.Unlabelled() && pinned.wantsField("label") {
-		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them: ask for others, as fields=(\"image\",)"}
+		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them: name what has them by label=, or ask for others, as fields=(\"image\",)"}
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
@@ -21,5 +24,27 @@ func TestServeLooksAtBuckets(t *testing.T) {
 		if code, _, errs := call("serve", "--listen", "127.0.0.1:0", "--data", "x="+c.place); code != exitUsage || !strings.Contains(errs, says) {
 			t.Errorf("code %d: %s, want %q", code, errs, says)
 		}
+	}
+}
+
+// TestServeTellsOfSilence: a server that does not answer when a node starts is told, and the node serves.
+func TestServeTellsOfSilence(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.Access)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.Secret)
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	if err := (folders{"x": "s3://data/p?endpoint=http://" + address}).checkExist(log); err != nil {
+		t.Fatal(err)
+	}
+	if text := said.String(); !strings.Contains(text, "no answer from where the data lies") || !strings.Contains(text, "connection refused") {
+		t.Errorf("the log has %q", text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -75,8 +76,8 @@ func (f folders) sortedNames() []string { return slices.Sorted(maps.Keys(f)) }
 const folderWithin = 5 * time.Second
 
 // checkExist looks whether the folders are there, may be read, and have something in them. One whose storage does not
-// answer may come back: the others are served meanwhile.
-func (f folders) checkExist() error {
+// answer may come back: the log says so, and the others are served meanwhile.
+func (f folders) checkExist(log *slog.Logger) error {
 	roots := bulkhead.New(bulkhead.Options{Deadline: folderWithin})
 	defer roots.Close()
 	for _, name := range f.sortedNames() {
@@ -84,18 +85,31 @@ func (f folders) checkExist() error {
 			return fmt.Errorf("--data %s: python:// is for Loaders of this machine: feedwater.Bytes(dataset, version=…)", name)
 		}
 		if dataset.IsURL(f[name]) {
-			if err := dataset.CheckServer(context.Background(), f[name], folderWithin); err != nil {
-				return fmt.Errorf("--data %s: %w", name, err)
+			err := dataset.CheckServer(context.Background(), f[name], folderWithin)
+			if err := f.checkAnswer(name, err, new(*dataset.UnansweredError), log); err != nil {
+				return err
 			}
 			continue
 		}
 		look := func(func()) (struct{}, error) { return struct{}{}, checkFolder(f[name]) }
 		_, err := bulkhead.Do(context.Background(), roots.Of(f[name]), "look at the folder", look, nil)
-		if err != nil && !errors.As(err, new(*bulkhead.HungError)) {
-			return fmt.Errorf("--data %s: %w", name, err)
+		if err := f.checkAnswer(name, err, new(*bulkhead.HungError), log); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkAnswer is the error of a look at a folder. One that unanswered is set to by errors.As is none: the log tells it.
+func (f folders) checkAnswer(name string, err error, unanswered any, log *slog.Logger) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, unanswered):
+		log.Warn("no answer from where the data lies: it is served when there is one", "data", name, "err", err)
+		return nil
+	}
+	return fmt.Errorf("--data %s: %w", name, err)
 }
 
 // checkFolder looks whether a path is that of a folder that has something in it.

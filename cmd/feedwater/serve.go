@@ -140,7 +140,7 @@ func (o *serveOptions) checkFlags() error {
 			return err
 		}
 	}
-	return o.data.checkExist()
+	return nil
 }
 
 // runNode serves until ctx ends, then drains.
@@ -149,6 +149,9 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return usageError{err}
 	}
 	log := o.newLog(stderr)
+	if err := o.data.checkExist(log); err != nil {
+		return usageError{err}
+	}
 	warnOfEnvironment("serve", log)
 	secure, endAudit, err := o.openSecurity(ctx, stdout, log)
 	if err != nil {

@@ -522,7 +522,11 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		o := good
 		c.change(&o)
-		if err := o.checkFlags(); err == nil || !strings.Contains(err.Error(), c.says) {
+		err := o.checkFlags()
+		if err == nil {
+			err = o.data.checkExist(slog.New(slog.DiscardHandler))
+		}
+		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 		var usage usageError

@@ -13,7 +13,7 @@ import (
 )
 
 // CheckServer asks for a place on a server whether there is such a bucket, whether this process may read it, and whether something of that name lies
-// there. It returns what will not pass by itself; a server that does not answer all of that within so much time is no error.
+// there. What will not pass by itself is an error; of a server that does not answer all of that within so much time it is an *UnansweredError.
 func CheckServer(ctx context.Context, place string, within time.Duration) error {
 	folder, part, err := split(place)
 	if err != nil {
@@ -26,6 +26,15 @@ func CheckServer(ctx context.Context, place string, within time.Duration) error 
 	defer func() { _ = from.Close() }() // it was asked
 	return checkPlace(ctx, from, folder, part, within)
 }
+
+// UnansweredError says that a server may yet answer.
+type UnansweredError struct{ cause error }
+
+// Error says what came of the question.
+func (e *UnansweredError) Error() string { return e.cause.Error() }
+
+// Unwrap returns what came of the question.
+func (e *UnansweredError) Unwrap() error { return e.cause }
 
 // checkPlace asks for a part of a folder, or for the folder where that is empty.
 func checkPlace(ctx context.Context, from store.Store, folder, part string, within time.Duration) (err error) {
@@ -40,6 +49,9 @@ func checkPlace(ctx context.Context, from store.Store, folder, part string, with
 		if errors.Is(err, lasting) {
 			return err
 		}
+	}
+	if err != nil {
+		return &UnansweredError{err}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -69,11 +70,25 @@ func TestCheckServer(t *testing.T) {
 	if err := CheckServer(t.Context(), server.Place("p/classes")+"&region=us-east-1", time.Minute); err == nil || !strings.Contains(err.Error(), "the secret key is not that of the access key") {
 		t.Errorf("%v, want one about the key", err)
 	}
+	if err := CheckServer(t.Context(), server.Place("p/classes")+"&anonymous=true", time.Minute); err == nil || !strings.Contains(err.Error(), "leave anonymous=true out") {
+		t.Errorf("%v, want one about credentials", err)
+	}
+	server.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
+		buckettest.Refuse(w, http.StatusNotFound, "XAdminUserNotFound") // VersityGW's
+		return true
+	})
+	if err := CheckServer(t.Context(), server.Place("p/classes"), time.Minute); err == nil || !strings.Contains(err.Error(), "knows no such access key") {
+		t.Errorf("%v, want one about the key", err)
+	}
+	tls := strings.Replace(server.Place("p"), "http://", "https://", 1)
+	if err := CheckServer(t.Context(), tls, time.Minute); err == nil || !strings.Contains(err.Error(), "does not speak TLS: write http://") {
+		t.Errorf("%v, want one about TLS", err)
+	}
 	server.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
 		buckettest.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return true
 	})
-	if err := CheckServer(t.Context(), server.Place("p"), time.Nanosecond); err != nil {
+	if err := CheckServer(t.Context(), server.Place("p"), time.Nanosecond); !errors.As(err, new(*UnansweredError)) {
 		t.Errorf("a server in trouble: %v", err)
 	}
 }

@@ -250,10 +250,22 @@ def test_a_folder_that_is_named_like_a_picture_is_a_folder(data: Path) -> None:
     assert "class3/x.jpg/y.jpg" in [key for _ in loader for key in loader.last.keys]
 
 
+def test_a_loader_that_is_refused_keeps_no_agent(tmp_path: Path) -> None:
+    """The way out is often a variable of the environment, and the next Loader's agent has to have it."""
+    users = set(agent._users)
+    (tmp_path / "list.csv").write_text("path\n")
+    refused = make(tmp_path / "list.csv")
+    with pytest.raises(feedwater.DataError):
+        next(iter(refused))
+    assert set(agent._users) == users
+
+
 def test_folders_that_are_no_image_folders(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "other"
     with pytest.raises(feedwater.DataError, match=f"{folder}: no such folder"):
         make(folder)
+    with pytest.raises(feedwater.DataError, match=r"shard\.tar: no such file or folder"):
+        make(tmp_path / "shard.tar")
     folder.mkdir()
     for prepare, why in (
         (lambda: None, "it holds no picture and no folder; pictures of classes lie in a folder for each"),

@@ -145,7 +145,10 @@ func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c 
 	locator := parquet.Locator{File: f.file, Column: f.columns.image}
 	parts := map[*parquet.Part]int{}
 	locator.Unpacked = func(p *parquet.Part, v *parquet.Packed) error {
-		if o.Unpacked == nil {
+		switch {
+		case o.Unpacked == nil && len(v.Ends) == 0: // the dictionary of a column that has nothing
+			return nil
+		case o.Unpacked == nil:
 			return tooPacked(p, v)
 		}
 		t.parts = append(t.parts, tablePart{*p, int64(len(v.Values))})
@@ -200,11 +203,9 @@ func (l Parquet) value(ctx context.Context, t *tableFile, f *openedParquet, i in
 
 // tooPacked is the error about pictures in pages that are compressed, where there is no place to unpack them to.
 func tooPacked(p *parquet.Part, v *parquet.Packed) error {
-	pictures := max(1, len(v.Ends))
 	return wrong("its pictures are in pages that %s has compressed: to read one, %s have to be read and unpacked, where the picture has %s. "+
-		"Name a folder of a local disk that they are unpacked to once, by --read-cache (of a Loader without nodes by FEEDWATER_READ_CACHE), or write the file again: "+
-		"pyarrow.parquet.write_table(table, file, compression='none', use_dictionary=False)",
-		p.Codec(), inBytes(p.Length), inBytes(int64(len(v.Values)/pictures)))
+		"Name a folder of a local disk that they are unpacked to once, by --read-cache (of a Loader without nodes by FEEDWATER_READ_CACHE), or %s",
+		p.Codec(), inBytes(p.Length), inBytes(int64(len(v.Values)/len(v.Ends))), parquet.Rewrite)
 }
 
 // inBytes is a number of bytes for people.

@@ -43,7 +43,7 @@ func sameLines(t *testing.T, what string, got, want []string) {
 func TestParquet(t *testing.T) {
 	for name, classes := range map[string]string{
 		"plain": "cat dog owl", "v2": "cat dog owl", "small_pages": "cat dog owl", "dictionary": "cat dog owl", "texts": "cat dog owl",
-		"datasets": "cat dog owl", "required": "",
+		"datasets": "cat dog owl", "required": "", "duckdb": "",
 	} {
 		root := parquetFolder(t, map[string]string{"x.parquet": name})
 		m, err := scanned(t.Context(), Parquet{Pattern: "x.parquet"}, folderOf(t, root))
@@ -143,6 +143,8 @@ func TestParquetThatIsNoData(t *testing.T) {
 	for says, l := range map[string]Parquet{
 		"snappy.parquet: .* SNAPPY has compressed: .* write_table":         {Pattern: "snappy.parquet"},
 		"null_image.parquet: row 3 has no picture .* by a list":            {Pattern: "null_image.parquet"},
+		"null_images.parquet: row 0 has no picture .* by a list":           {Pattern: "null_images.parquet"},
+		"delta.parquet: .* DELTA_LENGTH_BYTE_ARRAY, .* write_table":        {Pattern: "delta.parquet"},
 		"null_label.parquet: row 5 has no label in kind":                   {Pattern: "null_label.parquet"},
 		"label_of_no_class.parquet: row 9: its label is 3, and there are":  {Pattern: "label_of_no_class.parquet"},
 		"several.parquet: no column has pictures: .*image.list":            {Pattern: "several.parquet"},
@@ -163,7 +165,7 @@ func TestParquetThatIsNoData(t *testing.T) {
 	} {
 		files := map[string]string{"cut.parquet": "plain"}
 		for _, name := range []string{
-			"snappy", "null_image", "null_label", "label_of_no_class", "several", "two", "paths", "plain", "int96", "empty", "unlabelled", "required", "datasets",
+			"snappy", "null_image", "null_label", "label_of_no_class", "several", "two", "paths", "plain", "int96", "empty", "unlabelled", "required", "datasets", "null_images", "delta",
 		} {
 			files[name+".parquet"] = name
 		}

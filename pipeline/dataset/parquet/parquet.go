@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -19,6 +20,9 @@ type FormatError struct{ text string }
 
 // Error is in words.
 func (e *FormatError) Error() string { return e.text }
+
+// Rewrite is how a file is written that is read at little cost, whatever it was before.
+const Rewrite = "write the file again: pyarrow.parquet.write_table(table, file, compression='none', use_dictionary=False)"
 
 func wrong(text string, args ...any) error { return &FormatError{fmt.Sprintf(text, args...)} }
 
@@ -197,11 +201,11 @@ func (f *File) readNodes(nodes []format.SchemaElement, count int, above Column) 
 	return nodes, nil
 }
 
-// kindOf tells what a leaf's values are. Numbers without a sign and dates are none: what is taken for a label has to be meant as a number.
+// kindOf tells what a leaf's values are. Dates, times and decimals are no numbers: what is taken for a label has to be meant as one.
 func kindOf(n *format.SchemaElement) Kind {
 	switch n.Type.V {
 	case format.Int32, format.Int64:
-		if _, integer := n.LogicalType.Value.(*format.IntType); n.LogicalType.Value == nil && !n.ConvertedType.Valid || integer {
+		if isInteger(n) {
 			return Int
 		}
 	case format.ByteArray:
@@ -216,6 +220,17 @@ func kindOf(n *format.SchemaElement) Kind {
 		}
 	}
 	return Other
+}
+
+// isInteger reports whether a leaf of integers is meant as numbers. Older writers, and DuckDB, say so by the converted type alone.
+func isInteger(n *format.SchemaElement) bool {
+	switch n.LogicalType.Value.(type) {
+	case *format.IntType:
+		return true
+	case nil:
+		return !n.ConvertedType.Valid || n.ConvertedType.V >= deprecated.Uint8 && n.ConvertedType.V <= deprecated.Int64
+	}
+	return false
 }
 
 // Columns are the leaves of the schema.

@@ -45,7 +45,7 @@ func (s *scalars) begin(group int, c *chunk) error {
 // page reads one.
 func (s *scalars) page(p *page) error {
 	if p.encoding != format.Plain && !p.indexes() {
-		return wrong("its values are written as %v, and PLAIN or a dictionary is read", p.encoding)
+		return wrong("its values are written as %v, and PLAIN or a dictionary is read: %s", p.encoding, Rewrite)
 	}
 	levels, values, err := p.load(s.file.from)
 	if err != nil {

@@ -64,7 +64,7 @@ func (l *Locator) page(p *page) error {
 	case p.encoding == format.Plain:
 		return l.packedPage(p)
 	}
-	return wrong("its values are written as %v, and PLAIN or a dictionary is read", p.encoding)
+	return wrong("its values are written as %v, and PLAIN or a dictionary is read: %s", p.encoding, Rewrite)
 }
 
 // plainPage finds values that lie in the file as they are: behind their lengths, which alone are read.

@@ -50,6 +50,14 @@ func unreadable(format string, args ...any) error {
 	return &unreadableError{fmt.Sprintf(format, args...)}
 }
 
+// absentError is an fs.ErrNotExist that says itself what is not there.
+type absentError struct{ text string }
+
+func (e *absentError) Error() string { return e.text }
+
+// Is makes it an fs.ErrNotExist.
+func (e *absentError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // textOf is the beginning of an answer's body.
 func textOf(a *http.Response) string {
 	const most = 8 << 10

@@ -211,6 +211,8 @@ func (r *remote) lost(x *question, err error) error {
 	switch {
 	case errors.Is(err, errMetadata) || isCertificate(err):
 		return r.named(x, unreadable("%v", err))
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return r.named(x, unreadable("the server does not speak TLS: write http:// in front of its name, as endpoint=http://host:port of a bucket"))
 	case errors.Is(err, context.DeadlineExceeded):
 		err = errors.New("no answer in time")
 	}

@@ -93,8 +93,11 @@ func (b *bucket) Stat(ctx context.Context, name string) (Attributes, error) {
 		return a, err
 	}
 	page, listErr := b.list(ctx, name, "", 1)
-	if listErr == nil && len(page.Contents)+len(page.CommonPrefixes) > 0 {
+	switch {
+	case listErr == nil && len(page.Contents)+len(page.CommonPrefixes) > 0:
 		return folderAttributes(b.key(name)), nil
+	case errors.As(listErr, new(*AccessError)): // which some servers say of lists alone
+		return Attributes{}, listErr
 	}
 	return Attributes{}, errors.Join(err, listErr)
 }
@@ -157,10 +160,14 @@ var passingCodes = map[string]bool{
 // renewedBy are codes that say that credentials are old.
 var renewedBy = map[string]bool{"ExpiredToken": true, "InvalidToken": true, "TokenRefreshRequired": true}
 
+// unknownKey are codes that say that there is no such access key; VersityGW answers so with 404.
+var unknownKey = map[string]bool{"InvalidAccessKeyId": true, "XAdminUserNotFound": true}
+
 // refusal implements asker.
 func (b *bucket) refusal(a *http.Response, first bool) error {
 	var said s3Error
-	_ = xml.Unmarshal([]byte(textOf(a)), &said) // an answer to HEAD has no body, and that of a proxy may be anything
+	text := textOf(a)
+	_ = xml.Unmarshal([]byte(text), &said) // an answer to HEAD has no body, and that of a proxy may be anything
 	if b.move(a, &said) {
 		return &passingError{cause: fmt.Errorf("the bucket lies in the region %s", *b.server.region.Load())}
 	}
@@ -168,12 +175,15 @@ func (b *bucket) refusal(a *http.Response, first bool) error {
 	case passingCodes[said.Code]:
 		return &passingError{cause: fmt.Errorf("the server answers %s %s", a.Status, said.Code), after: retryAfter(a)}
 	case said.Code == "NoSuchBucket":
-		return fmt.Errorf("there is no bucket %s: %w", b.name, fs.ErrNotExist)
-	case a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden || renewedBy[said.Code]:
+		return &absentError{"there is no bucket " + b.name + " on this server: look at its name, and at endpoint="}
+	case a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden || renewedBy[said.Code] || unknownKey[said.Code]:
 		return b.denied(a, &said, first)
 	}
 	if err := refusalOf(a); err != nil {
 		return err
+	}
+	if strings.Contains(text, "HTTP request to an HTTPS server") || strings.Contains(text, "plain HTTP request was sent to HTTPS port") { // of Go's and nginx
+		return unreadable("the server is asked by TLS alone: write endpoint=https://…")
 	}
 	if a.StatusCode/100 == 3 {
 		return unreadable("the server answers %s %s, and redirects are not followed: name its endpoint and region", a.Status, said.Code)
@@ -183,8 +193,11 @@ func (b *bucket) refusal(a *http.Response, first bool) error {
 
 // denied is the error of a request that may not be made. Credentials are looked for anew, once.
 func (b *bucket) denied(a *http.Response, said *s3Error, first bool) error {
+	if b.anonymous {
+		return &AccessError{Status: a.StatusCode, Code: said.Code, Hint: "not everybody may read here: leave anonymous=true out, and set credentials"}
+	}
 	err := &AccessError{Status: a.StatusCode, Code: said.Code, Hint: "this node's credentials do not let it read here: " + said.hint()}
-	if first && !b.anonymous {
+	if first {
 		b.server.keys.renew()
 		return &passingError{cause: err}
 	}
@@ -194,7 +207,7 @@ func (b *bucket) denied(a *http.Response, said *s3Error, first bool) error {
 // hint is what to do about a code.
 func (e *s3Error) hint() string {
 	switch e.Code {
-	case "InvalidAccessKeyId":
+	case "InvalidAccessKeyId", "XAdminUserNotFound":
 		return "the server knows no such access key; look at AWS_ACCESS_KEY_ID or the shared file"
 	case "SignatureDoesNotMatch":
 		return "the secret key is not that of the access key; look at AWS_SECRET_ACCESS_KEY or the shared file"

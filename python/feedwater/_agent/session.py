@@ -76,6 +76,8 @@ class Session:
             except ConnectionError:
                 self._gone = (self._serial, False)
             except Error:
+                if self.opened is None:  # so that the next Loader's agent has the environment as it is then
+                    agent.release_user(self)
                 raise
             except OSError as error:
                 _check_named(error)

@@ -219,7 +219,8 @@ def _of_path(path: str, nodes: tuple[str, ...], *, named: bool = False) -> Sourc
     """Of a path here, whose layout may be named."""
     path = os.path.expanduser(path)
     if not os.path.isdir(path) and not _is_part(path) and not (named and os.path.isfile(path)):
-        kind = "not a folder" if os.path.exists(path) else "no such folder"
+        absent = "no such file or folder" if os.path.splitext(path)[1] else "no such folder"
+        kind = "not a folder" if os.path.exists(path) else absent
         hint = '. To name a root of the nodes and a path below it, write "root/path"' if nodes else ""
         if os.path.isfile(path):
             hint += ". Of a tar, Parquet or list file whose name does not say so, layout= does"

@@ -1,4 +1,4 @@
-"""Writes the files beside it: the same ten rows as several writers and options write them. pip install pyarrow==26.0.1 datasets==5.2.0
+"""Writes the files beside it: the same ten rows as several writers and options write them. pip install pyarrow==26.0.1 datasets==5.2.0 duckdb==2.0.1
 
 A picture is `picture 3 ` and the letter d 30 times for row 3, so it lies in the file in words; rows 2, 5 and 8 have equal ones.
 """
@@ -52,6 +52,13 @@ write("paths", pa.table({"image": [f"{at}.png" for at in range(10)]}), **plain)
 write("int96", pa.table({"image": PICTURES, "label": pa.array(range(10), pa.timestamp("ns"))}), use_deprecated_int96_timestamps=True, **plain)
 write("delta", pa.table({"image": PICTURES}), **plain, column_encoding={"image": "DELTA_LENGTH_BYTE_ARRAY"})
 write("empty", hub([], []), **plain)
+
+write("null_images", hub([{"bytes": None, "path": "a.png"}] * 10), compression="snappy")
+
+import duckdb
+
+columns = pa.table({"image": PICTURES, "label": LABELS})
+duckdb.sql("copy columns to 'duckdb.parquet' (format parquet, compression uncompressed)")
 
 from datasets import ClassLabel, Dataset, Features, Image
 
