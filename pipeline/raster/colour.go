@@ -27,7 +27,7 @@ func AdjustSaturation(factor float64) Effect {
 // Grayscale makes all channels the grey.
 func Grayscale() Effect { return Effect{InPlace: desaturateInPlace} }
 
-// Posterize keeps the upper bits, 1 to 8, of every value.
+// Posterize keeps the upper bits, at most 8, of every value; of 0 and less nothing is left.
 func Posterize(bits int) Effect {
 	return Effect{InPlace: posterizeInPlace, Numbers: [16]float64{float64(bits)}}
 }
@@ -35,6 +35,11 @@ func Posterize(bits int) Effect {
 // Solarize inverts the values from threshold on.
 func Solarize(threshold float64) Effect {
 	return Effect{InPlace: invertFrom, Numbers: [16]float64{threshold}}
+}
+
+// SolarizeAdd makes the values below 128 brighter by so many levels.
+func SolarizeAdd(levels int) Effect {
+	return Effect{InPlace: addBelowMiddle, Numbers: [16]float64{float64(levels)}}
 }
 
 // Invert makes negatives.
@@ -71,6 +76,17 @@ func invertFrom(e *Effect, w *Workspace, m *pixel.Image) {
 		t[i] = byte(i)
 		if float64(i) >= e.Numbers[0] {
 			t[i] = byte(255 - i)
+		}
+	}
+	lookUp(w, m, t)
+}
+
+func addBelowMiddle(e *Effect, w *Workspace, m *pixel.Image) {
+	t := &w.tables[0]
+	for i := range t {
+		t[i] = byte(i)
+		if i < 128 {
+			t[i] = byte(min(255, i+int(e.Numbers[0])))
 		}
 	}
 	lookUp(w, m, t)

@@ -48,7 +48,7 @@ func (s *step) forMasks() (op, error) {
 		return s.warpMasks()
 	case *randomApply, *randomChoice, *randomOrder, *compose:
 		return containMasks(o)
-	case *randAugment, *trivialAugmentWide, *autoAugment, *augMix, *ctAugment, *corners:
+	case *randAugment, *trivialAugmentWide, *autoAugment, *augMix, *ctAugment, *timmPolicy, *corners:
 		return nil, errors.New("does not work on masks, in torchvision neither")
 	}
 	return identity{}, nil // colours

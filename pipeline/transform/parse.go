@@ -54,6 +54,7 @@ var ops = map[string]func(a *arguments) op{
 	"RandomOrder":  newRandomOrder,
 	"ScaleJitter":  newScaleJitter,
 	"TenCrop":      newTenCrop,
+	"TimmPolicy":   newTimmPolicy,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.

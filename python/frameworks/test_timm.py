@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ import timm.data
 import torch
 import torchvision.transforms.functional as F
 from conftest import make_pictures
+from timm.data.auto_augment import LEVEL_TO_ARG, NAME_TO_OP, auto_augment_transform, rand_augment_transform
 from timm.data.random_erasing import RandomErasing
 from timm.data.transforms import MaybePILToTensor, RandomResizedCropAndInterpolation
-from torchvision.transforms import InterpolationMode
+from torchvision.transforms import InterpolationMode, v2
 
 import feedwater
 from feedwater.timm import create_loader
@@ -81,6 +84,117 @@ def test_training_is_what_timm_makes_of_the_same_numbers(natural: Path) -> None:
     assert seen == 16 and filters == {False, True}
 
 
+CONFIGS = [
+    "rand-m9-mstd0.5-inc1",
+    "rand-m7-n4-p1",
+    "rand-m15-mmax20-mstd101-n3-inc1",
+    "original-mstd0.5",
+    "originalr",
+    "v0",
+    "v0r-mstd0.5",
+]
+
+
+def applied(image: PIL.Image.Image, ops: list[dict[str, Any]], fill: Any) -> PIL.Image.Image:
+    """What timm's own functions make of a picture, with what was drawn."""
+    for op in ops:
+        function, level = NAME_TO_OP[op["name"]], LEVEL_TO_ARG[op["name"]]
+        values = [] if level is None else [op["magnitude"]]
+        kinds = ("Posterize", "Solarize")
+        values = [int(value) if op["name"].startswith(kinds) else value for value in values]
+        code = {"nearest": 0, "bilinear": 2, "bicubic": 3}[op["interpolation"]]
+        if op["name"].startswith("Posterize") and values[0] < 1:  # no bit is left, which Pillow 13 refuses
+            image = PIL.Image.new("RGB", image.size)
+            continue
+        image = function(image, *values, fillcolor=fill, resample=code)
+    return image
+
+
+def arguments_of(op: Any) -> set[float]:
+    """What timm's function may be given for an op whose magnitude is its own: with either sign."""
+    values = set()
+    for coin in (0.0, 1.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(random, "random", lambda coin=coin: coin)
+            magnitude = max(0.0, min(op.magnitude, op.magnitude_max or 10))
+            values.add(LEVEL_TO_ARG[op.name](magnitude, op.hparams)[0] if LEVEL_TO_ARG[op.name] else 0)
+    return values
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_policies_of_config_strings_are_timms(natural: Path, config: str) -> None:
+    """Each op that replay tells, done again by timm's function with that argument."""
+    hparams = {"translate_const": 7, "img_mean": (124, 116, 104)}
+    if config == "v0":
+        hparams["interpolation"] = PIL.Image.Resampling.BICUBIC
+    make = rand_augment_transform if config.startswith("rand") else auto_augment_transform
+    policy = make(config, dict(hparams))
+    whole = [op for group in getattr(policy, "policy", None) or [policy.ops] for op in group if op.prob]
+    known: dict[str, set[float]] = {op.name: set() for op in whole}
+    for op in whole:
+        known[op.name] |= arguments_of(op)
+    names: Counter[str] = Counter()
+    with feedwater.Loader(natural, [policy], batch_size=1, **LOCAL) as loader:
+        for epoch in range(12):
+            for index in range(16):
+                sample = loader.replay(index, epoch)
+                with PIL.Image.open(natural / sample.key) as file:
+                    picture = file.convert("RGB")
+                ops = sample.draws[0].get("ops", [])
+                assert np.array_equal(sample.image, np.asarray(applied(picture, ops, (124, 116, 104)))), (
+                    epoch,
+                    index,
+                    ops,
+                )
+                assert "mstd" in config or all(op["magnitude"] in known[op["name"]] for op in ops), ops
+                names.update(op["name"] for op in ops)
+                names.update(op["interpolation"] for op in ops)
+    assert set(names) - {"bilinear", "bicubic"} == known.keys(), "each op was met"
+    assert ("bilinear" in names) == (config != "v0") and "bicubic" in names
+
+
+def test_magnitudes_are_spread_as_timms(natural: Path) -> None:
+    """Of one op with magnitude 5 and a deviation of 2: Kolmogorov and Smirnov's distance to 20,000 of timm's."""
+    for config in ("rand-m5-n8-p1-mstd2", "rand-m5-n8-p1-mstd101"):
+        policy = rand_augment_transform(config, {}, transforms=["Color"])
+        with feedwater.Loader(natural, [policy], batch_size=1, **LOCAL) as loader:
+            ours = [op["magnitude"] for e in range(30) for i in range(16) for op in loader.replay(i, e).draws[0]["ops"]]
+        assert len(ours) == 30 * 16 * 8
+        rng = np.random.default_rng(0)
+        magnitudes = rng.normal(5, 2, 20_000) if "mstd2" in config else rng.uniform(0, 5, 20_000)
+        theirs = np.sort(magnitudes.clip(0, 10) / 10 * 1.8 + 0.1)
+        places = np.sort(np.array(ours))
+        steps = np.concatenate([places, theirs])
+        apart = np.searchsorted(places, steps, "right") / len(places) - np.searchsorted(theirs, steps, "right") / len(
+            theirs
+        )
+        assert np.abs(apart).max() < 0.035
+
+
+def test_train_py_s_recipe(natural: Path) -> None:
+    """create_loader with timm's usual arguments for ImageNet."""
+    given: dict[str, Any] = {
+        "is_training": True,
+        "auto_augment": "rand-m9-mstd0.5-inc1",
+        "re_prob": 0.25,
+        "re_mode": "pixel",
+    }
+    dataset = timm.data.create_dataset("", root=str(natural))
+    ours = create_loader(dataset, 16, 4, **given, interpolation="random", device=torch.device("cpu"), options=LOCAL)
+    images = [image for image, _ in ours]
+    assert len(images) == 4 and all(image.shape == (4, 3, 16, 16) and image.isfinite().all() for image in images)
+    assert "TimmPolicy" in ours.loader.explain()
+
+
+def test_a_policy_whose_functions_are_not_timms(natural: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = rand_augment_transform("rand-m9", {})
+    policy.ops[2].aug_fn = lambda image, **_: image
+    with pytest.raises(feedwater.UnsupportedTransformError, match="a function of its op Invert was replaced"):
+        feedwater.Loader(natural, policy, batch_size=1)
+    with pytest.raises(feedwater.UnsupportedTransformError, match="put it before ToImage"):
+        feedwater.Loader(natural, [v2.ToImage(), rand_augment_transform("rand-m9", {})], batch_size=1)
+
+
 def test_erasing(natural: Path) -> None:
     given: dict[str, Any] = {"is_training": True, "re_prob": 1.0, "device": torch.device("cpu"), "options": LOCAL}
     for mode in ("const", "pixel"):
@@ -98,7 +212,9 @@ def test_erasing(natural: Path) -> None:
     [
         ({"is_training": True, "re_prob": 0.5, "re_mode": "rand"}, "mode='rand'"),
         ({"is_training": True, "re_prob": 0.5, "re_count": 3}, "max_count=3"),
-        ({"is_training": True, "auto_augment": "rand-m9-mstd0.5-inc1"}, "RandAugment"),
+        ({"is_training": True, "auto_augment": "augmix-m5-w4"}, "AugMixAugment.*mixed of chains"),
+        ({"is_training": True, "auto_augment": "rand-m9-tweights"}, "RandAugment.*by weights"),
+        ({"is_training": True, "auto_augment": "3a"}, "AutoAugment.*GaussianBlurRand, Pillow's blur"),
         ({"is_training": True, "train_crop_mode": "rkrc"}, "ResizeKeepRatio"),
         ({"is_training": True, "num_aug_splits": 2}, "num_aug_splits=2"),
         ({"collate_fn": max}, "collate_fn=.*--no-prefetcher"),

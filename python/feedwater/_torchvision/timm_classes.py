@@ -8,10 +8,11 @@ from typing import Any
 
 from .. import transforms
 from ..transforms._op import Op, Pointwise
+from . import timm_policies
 
 __all__ = ["convert_timm", "is_timm"]
 
-_HOMES = ("timm.data.transforms", "timm.data.random_erasing")
+_HOMES = ("timm.data.transforms", "timm.data.random_erasing", timm_policies.HOME)
 _Step = Op | Pointwise
 
 
@@ -23,6 +24,8 @@ def is_timm(kind: type) -> bool:
 def convert_timm(leaf: Any) -> _Step:
     """The same transform of ours. Raises LookupError with the reason if there is none."""
     name = type(leaf).__name__
+    if type(leaf).__module__ == timm_policies.HOME:
+        return timm_policies.convert_policy(leaf)
     if name not in _BUILDERS:
         raise LookupError("not there yet")
     return _BUILDERS[name](leaf)

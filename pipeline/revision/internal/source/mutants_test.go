@@ -33,6 +33,7 @@ var rounds = []round{
 			"\treturn Effect{\n\t\tInPlace: sharpenInPlace,\n\t\tNumbers: [16]float64{factor},\n\t}\n}\n"},
 		{"pipeline/transform/policy.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
 		{"pipeline/transform/random_colour.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
+		{"pipeline/transform/timm_policy.go", "raster.AdjustSharpness(", "raster.SharpenBy("},
 		{"pipeline/raster/blend.go", "AdjustSharpness(", "SharpenBy("},
 		{"pipeline/numerics.go", "uint64(64)", "uint64(65)"},
 		{"control/share/busy_meter.go", "package share", "package share\n\nfunc nobodys() int { return 3 }"},

@@ -1,0 +1,282 @@
+package transform
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"math"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/trig"
+	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/raster"
+)
+
+// timmPolicy is RandAugment or AutoAugment as timm has them: some groups of ops, chosen evenly and again and again. Each op comes with its
+// probability, at its magnitude or at one near it, with one of some filters. What it does is Pillow's.
+type timmPolicy struct {
+	Layers int         `json:"layers"` // how many groups are chosen
+	Groups [][]timmOp  `json:"groups"`
+	Std    *float64    `json:"std"`            // of a magnitude, which is normal around the op's own; nil: even from 0 to that
+	Most   float64     `json:"most_magnitude"` // and is cut to that
+	Pixels float64     `json:"translate_const"`
+	Share  float64     `json:"translate_pct"`
+	Filter []string    `json:"interpolation"` // one is chosen for each op
+	Fill   *[3]float64 `json:"fill"`
+}
+
+// timmOp is an op of it, [name, probability, magnitude].
+type timmOp struct {
+	name         string
+	p, magnitude float64
+}
+
+// MarshalJSON writes it as plans have it.
+func (o timmOp) MarshalJSON() ([]byte, error) { return json.Marshal([]any{o.name, o.p, o.magnitude}) }
+
+const (
+	mostTimmOps = 64
+	// timmLevels is how many magnitudes timm divides what an op does into.
+	timmLevels = 10
+)
+
+func newTimmPolicy(a *arguments) op {
+	o := &timmPolicy{Layers: a.readWithin("layers", 2, 0, mostTimmOps), Most: timmLevels, Pixels: 250, Share: 0.45}
+	o.Groups = readTimmGroups(a)
+	if raw, ok := a.takeArgument("std"); !ok {
+		o.Std = new(float64)
+	} else if !isNull(raw) {
+		std := a.parseNumber("std", raw, 0, 100)
+		o.Std = &std
+	}
+	for name, to := range map[string]*float64{"most_magnitude": &o.Most, "translate_const": &o.Pixels, "translate_pct": &o.Share} {
+		if raw, ok := a.takeArgument(name); ok {
+			*to = a.parseNumber(name, raw, 0, MaxSide)
+		}
+	}
+	o.Filter = readTimmFilters(a)
+	o.Fill = a.readPaint(&[3]float64{128, 128, 128})
+	return o
+}
+
+func readTimmFilters(a *arguments) []string {
+	all := []string{"bilinear", "bicubic"}
+	raw, ok := a.takeArgument("interpolation")
+	if !ok {
+		return all
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 || len(list) > len(all)+1 {
+		a.refuseArgument("interpolation", fmt.Sprintf("must be a list of filters, got %s", shortenText(raw)), all)
+		return all
+	}
+	filters := make([]string, len(list))
+	for i, x := range list {
+		filters[i] = a.readChoice("interpolation", x, []string{"bilinear", "bicubic", "nearest"})
+	}
+	return filters
+}
+
+// readTimmGroups reads lists of ops.
+func readTimmGroups(a *arguments) [][]timmOp {
+	example := [][]timmOp{{{"Rotate", 0.5, 9}}}
+	raw, ok := a.takeArgument("groups")
+	var list [][][]json.RawMessage
+	if err := json.Unmarshal(raw, &list); !ok || err != nil || len(list) == 0 || len(list) > mostTimmOps {
+		a.refuseArgument("groups", fmt.Sprintf("must be a list of at most %d lists of ops, got %s", mostTimmOps, shortenText(raw)), example)
+		return nil
+	}
+	groups := make([][]timmOp, len(list))
+	for i, group := range list {
+		if len(group) == 0 || len(group) > 8 {
+			a.refuseArgument("groups", fmt.Sprintf("a group has 1 to 8 ops, and this one %d", len(group)), example)
+		}
+		for _, row := range group {
+			if len(row) != 3 {
+				a.refuseArgument("groups", "an op is a list of name, probability and magnitude", example)
+				return nil
+			}
+			name := a.readChoice("groups", row[0], timmNames)
+			groups[i] = append(groups[i], timmOp{name, a.parseNumber("groups", row[1], 0, 1), a.parseNumber("groups", row[2], 0, MaxSide)})
+		}
+	}
+	return groups
+}
+
+func (o *timmPolicy) outputSize(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }
+
+// drawParameters takes the group of layer k from block 17k. Of the group's op i block 17k+2i+1 says whether it comes, its magnitude and its sign,
+// and block 17k+2i+2 its filter.
+func (o *timmPolicy) drawParameters(d rng, p *program, rec *Draw) error {
+	told := newTimmReport(rec)
+	for k := range o.Layers {
+		first := 17 * uint32(k)                                                  //nolint:gosec // at most 64
+		group := o.Groups[order.Below(d.Block(first)[0], uint32(len(o.Groups)))] //nolint:gosec // at most 64
+		for i, op := range group {
+			x := d.Block(first + 2*uint32(i) + 1) //nolint:gosec // at most 8
+			if op.p < 1 && float64(order.Unit(x[0])) >= op.p {
+				continue
+			}
+			t := o.drawOp(op, x)
+			t.Interpolation = o.Filter[order.Below(d.Block(first + 2*uint32(i) + 2)[0], uint32(len(o.Filter)))] //nolint:gosec // likewise
+			told.addOp(t)
+			if err := p.addTimmOp(t, raster.Sampling{Interpolation: t.Interpolation, Fill: o.Fill}); err != nil {
+				return err
+			}
+		}
+	}
+	told.writeDraw()
+	return nil
+}
+
+// drawOp is an op with the argument that its magnitude stands for.
+func (o *timmPolicy) drawOp(op timmOp, x [4]uint32) drawnTimmOp {
+	m := op.magnitude
+	switch {
+	case o.Std == nil:
+		m = float64(m * float64(order.Unit(x[1])))
+	case *o.Std > 0:
+		m += float64(*o.Std * normalOf(x[1], x[2]))
+	}
+	level := max(0, min(m, o.Most)) / timmLevels
+	sign := 1.0
+	if order.Unit(x[3]) > 0.5 {
+		sign = -1
+	}
+	return drawnTimmOp{Name: op.name, Argument: o.argumentOf(op.name, level, sign)}
+}
+
+// normalOf is a number of the normal distribution, by Box and Muller.
+func normalOf(x, y uint32) float64 {
+	radius := math.Sqrt(float64(-2 * order.Log(1-float64(order.Unit(x)))))
+	return float64(radius * trig.Cos(float64(2*math.Pi*float64(order.Unit(y)))))
+}
+
+// timmNames are the ops that are there.
+var timmNames = []string{
+	"AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "PosterizeIncreasing", "PosterizeOriginal", "Solarize",
+	"SolarizeIncreasing", "SolarizeAdd", "Color", "ColorIncreasing", "Contrast", "ContrastIncreasing", "Brightness", "BrightnessIncreasing",
+	"Sharpness", "SharpnessIncreasing", "ShearX", "ShearY", "TranslateX", "TranslateY", "TranslateXRel", "TranslateYRel", "Desaturate",
+}
+
+// argumentOf is what timm gives the function of an op for a share of its levels, in its order of operations; 0 where it gives none.
+func (o *timmPolicy) argumentOf(name string, level, sign float64) float64 {
+	switch name {
+	case "Rotate":
+		return sign * float64(level*30)
+	case "Posterize":
+		return math.Trunc(float64(level * 4))
+	case "PosterizeIncreasing":
+		return 4 - math.Trunc(float64(level*4))
+	case "PosterizeOriginal":
+		return 4 + math.Trunc(float64(level*4))
+	case "Solarize":
+		return min(256, math.Trunc(float64(level*256)))
+	case "SolarizeIncreasing":
+		return 256 - min(256, math.Trunc(float64(level*256)))
+	case "SolarizeAdd":
+		return min(128, math.Trunc(float64(level*110)))
+	case "Color", "Contrast", "Brightness", "Sharpness":
+		return float64(level*1.8) + 0.1
+	case "ColorIncreasing", "ContrastIncreasing", "BrightnessIncreasing", "SharpnessIncreasing":
+		return max(0.1, 1+float64(sign*float64(level*0.9)))
+	case "ShearX", "ShearY":
+		return sign * float64(level*0.3)
+	case "TranslateX", "TranslateY":
+		return sign * float64(level*o.Pixels)
+	case "TranslateXRel", "TranslateYRel":
+		return sign * float64(level*o.Share)
+	case "Desaturate":
+		return max(0.5, min(1, 0.5+float64(0.5*level)))
+	}
+	return 0
+}
+
+// drawnTimmOp is an op as it was drawn.
+type drawnTimmOp struct {
+	Name          string  `json:"name"`
+	Argument      float64 `json:"magnitude"`
+	Interpolation string  `json:"interpolation"`
+}
+
+// timmReport collects them for replay. The nil report forgets them.
+type timmReport struct {
+	draw *Draw
+	Ops  []drawnTimmOp `json:"ops"`
+}
+
+func newTimmReport(rec *Draw) *timmReport {
+	if rec == nil {
+		return nil
+	}
+	rec.Applied = false
+	return &timmReport{rec, []drawnTimmOp{}}
+}
+
+func (r *timmReport) addOp(t drawnTimmOp) {
+	if r != nil {
+		r.Ops = append(r.Ops, t)
+		r.draw.Applied = true
+	}
+}
+
+func (r *timmReport) writeDraw() {
+	if r != nil {
+		r.draw.Parameters = marshalCanonical(r)
+	}
+}
+
+// addTimmOp adds one to the program.
+func (p *program) addTimmOp(t drawnTimmOp, b raster.Sampling) error {
+	size, x := p.currentSize(), t.Argument
+	switch t.Name {
+	case "Rotate":
+		return p.addRotation(x, b, false, nil)
+	case "ShearX":
+		return p.addEffect(raster.Warp(raster.Matrix{1, x, 0, 0, 1, 0}, b, size), size)
+	case "ShearY":
+		return p.addEffect(raster.Warp(raster.Matrix{1, 0, 0, x, 1, 0}, b, size), size)
+	case "TranslateX":
+		return p.addEffect(raster.Warp(raster.Matrix{1, 0, x, 0, 1, 0}, b, size), size)
+	case "TranslateY":
+		return p.addEffect(raster.Warp(raster.Matrix{1, 0, 0, 0, 1, x}, b, size), size)
+	case "TranslateXRel":
+		return p.addEffect(raster.Warp(raster.Matrix{1, 0, float64(x * float64(size.X)), 0, 1, 0}, b, size), size)
+	case "TranslateYRel":
+		return p.addEffect(raster.Warp(raster.Matrix{1, 0, 0, 0, 1, float64(x * float64(size.Y))}, b, size), size)
+	}
+	if e := t.colourEffect(); !e.IsNone() {
+		return p.addEffect(e, size)
+	}
+	return nil
+}
+
+// colourEffect is an op of colours; none where it changes nothing.
+func (t drawnTimmOp) colourEffect() raster.Effect {
+	switch x := t.Argument; t.Name {
+	case "AutoContrast":
+		return raster.Autocontrast()
+	case "Equalize":
+		return raster.Equalize()
+	case "Invert":
+		return raster.Invert()
+	case "Posterize", "PosterizeIncreasing", "PosterizeOriginal":
+		if x >= 8 {
+			return raster.Effect{}
+		}
+		return raster.Posterize(int(x))
+	case "Solarize", "SolarizeIncreasing":
+		return raster.Solarize(x)
+	case "SolarizeAdd":
+		return raster.SolarizeAdd(int(x))
+	case "Color", "ColorIncreasing":
+		return raster.AdjustSaturation(x)
+	case "Contrast", "ContrastIncreasing":
+		return raster.AdjustContrast(x)
+	case "Brightness", "BrightnessIncreasing":
+		return raster.AdjustBrightness(x)
+	case "Desaturate":
+		return raster.AdjustSaturation(min(1, max(0, 1-x)))
+	default:
+		return raster.AdjustSharpness(x)
+	}
+}
