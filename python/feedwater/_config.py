@@ -76,12 +76,15 @@ class Config:
     local_workers: int
     job: str | None
     trust: Trust
+    cut: str
+    """Where a transform of albumentations was cut in two, for people; empty: there is none."""
     most_pixels: int | None
     """Of a picture, where PIL.Image.MAX_IMAGE_PIXELS is lower than Pillow's own."""
 
     @classmethod
     def from_arguments(cls, source: Any, transform: Any, given: Mapping[str, Any]) -> Config:
         """The arguments of Loader, each checked and all together; raises TypeError, ValueError or NotYetError."""
+        from ._plan.albumentations import split_transform
         from ._python.albumentations import adapt_function
         from ._torchvision import pillow  # all transforms come with it, half of what the package takes to import
 
@@ -92,6 +95,14 @@ class Config:
         masks, mask_files = sources.resolve_masks(given["masks"], nodes)
         transform = resolved.transform if transform is None else transform
         device = checks.device_of(given["device"])
+        cut = split_transform(transform, masks is not None)
+        transform = cut.transform
+        if cut.rest is not None:
+            if given["python"] is not None:
+                raise ValueError(
+                    "python= beside a transform of albumentations, which is called in its place: call it there"
+                )
+            given = {**given, "python": cut.rest}
         made = _pictures_of(transform, device, given)
         targets = _targets_of(resolved.targets if given["targets"] is None else given["targets"], transform)
         fields = given["fields"]
@@ -139,6 +150,7 @@ class Config:
             local_workers=checks.workers_of(given["local_workers"], nodes, resolved.local),
             job=checks.job_of(given["job"]),
             trust=Trust.from_arguments(given["tls"], given["token_file"], given["insecure"], nodes),
+            cut=cut.told,
             most_pixels=pillow.most_pixels(),
         )
         config._check_together()

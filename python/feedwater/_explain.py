@@ -95,6 +95,7 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
         f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
         f"fingerprint {opened.fingerprint[:12]}",
         *masks,
+        *([f"cut       {config.cut}"] if config.cut else []),
         f"made on   {where} ({opened.workers} workers here, kernels {opened.kernels or 'unknown'})",
         *batches,
         f"hashes    plan {opened.plan_hash[:12]}  order {opened.order_hash[:12]}  pixels {opened.pixel_hash[:12]}  "

@@ -270,7 +270,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         self._config = Config.from_arguments(source, transform, given)
         self._dataset = None if isinstance(source, (str, os.PathLike)) else source
         """Not pickled: a copy of the Loader has only its length."""
-        self._begin_anew(ChangeGuard(source, transform, self._config.pictures))
+        self._begin_anew(ChangeGuard(source, transform, self._config.pictures, self._config.masks is not None))
 
     def _begin_anew(self, made_of: ChangeGuard | None) -> None:
         self._cursor = Cursor()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from albumentations.pytorch import ToTensorV2
 from torchvision.transforms import v2
 
 import feedwater
+from feedwater._plan.albumentations import split_transform
 
 AUGMENT = albumentations.Compose(
     [
@@ -62,12 +64,101 @@ def test_masks_move_with_pictures(tmp_path: Path) -> None:
         assert not several or not torch.equal(images[0], images[1])
 
 
+NORMALIZE = albumentations.Normalize((0.4, 0.5, 0.3), (0.2, 0.3, 0.25))
+
+
+def redone(sample: Any, steps: list[Any], picture: Any) -> Any:
+    """What albumentations makes of a picture from what nodes drew."""
+    for step, draw in zip(steps, sample.draws, strict=True):
+        if isinstance(step, albumentations.RandomCrop):
+            y, x = draw["top"], draw["left"]
+            step = albumentations.Crop(x, y, x + step.width, y + step.height)
+        elif draw["applied"]:
+            step = copy.deepcopy(step)
+            step.p = 1
+        else:
+            continue
+        picture = albumentations.Compose([step])(image=picture)["image"]
+    return picture
+
+
+@pytest.mark.parametrize(
+    "pad",
+    [
+        albumentations.Pad((3, 5), fill=(9, 8, 7)),
+        albumentations.Pad(4, border_mode=4),
+        albumentations.Pad([1, 2, 3, 4], border_mode=1),
+    ],
+)
+def test_twins_are_albumentations_own_from_the_same_numbers(pictures: Path, pad: Any) -> None:
+    steps = [
+        pad,
+        albumentations.HorizontalFlip(),
+        albumentations.VerticalFlip(p=0.3),
+        albumentations.RandomCrop(18, 16),
+    ]
+    whole = albumentations.Compose([*steps, NORMALIZE, ToTensorV2()])
+    flips: set[tuple[bool, bool]] = set()
+    with feedwater.Loader(pictures, whole, batch_size=6, shuffle=True, local_workers=1) as loader:
+        said = loader.explain()
+        assert "cut       albumentations: all of it on nodes and at the last hop: Pad, HorizontalFlip" in said
+        for images, _ in loader:
+            assert images.shape == (6, 3, 18, 16) and images.dtype == torch.float32
+            for image, index in zip(images, loader.last.indices, strict=True):
+                sample = loader.replay(int(index))
+                with PIL.Image.open(pictures / sample.key) as file:
+                    made = redone(sample, steps, np.asarray(file.convert("RGB")))
+                assert np.array_equal(sample.image, made)
+                wanted = albumentations.Compose([NORMALIZE, ToTensorV2()])(image=made)["image"]
+                assert torch.equal(image, wanted)
+                flips.add((sample.draws[1]["applied"], sample.draws[2]["applied"]))
+    assert len(flips) == 4
+
+
+def test_the_rest_is_called_in_processes(pictures: Path) -> None:
+    """What comes behind the cut is what it is as python=, of the pictures that nodes made."""
+    first, last = (
+        [albumentations.RandomCrop(16, 16), albumentations.HorizontalFlip()],
+        [albumentations.GaussNoise(), ToTensorV2()],
+    )
+    options: dict[str, Any] = {"batch_size": 6, "shuffle": True, "local_workers": 1, "python_workers": 1}
+    with feedwater.Loader(pictures, albumentations.Compose([*first, *last]), **options) as loader:
+        said, one = loader.explain(), [image.clone() for image, _ in loader]
+    assert "cut       albumentations: RandomCrop, HorizontalFlip on nodes, from GaussNoise on by python=" in said
+    plain = [v2.RandomCrop(16), v2.RandomHorizontalFlip()]
+    with feedwater.Loader(pictures, plain, python=albumentations.Compose(last), **options) as loader:
+        two = [image.clone() for image, _ in loader]
+    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+    resized = [v2.Resize((20, 20)), albumentations.Compose([albumentations.Resize(10, 10), *first])]
+    with feedwater.Loader(pictures, resized, **{**options, "batch_size": 2}) as loader:
+        assert "all of it by python=, from Resize on" in loader.explain()
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [albumentations.CenterCrop(15, 15), albumentations.HorizontalFlip()],
+        [albumentations.Transpose(), albumentations.HorizontalFlip()],
+        [albumentations.OneOf([albumentations.HorizontalFlip()])],
+        [albumentations.RandomCrop(15, 15, pad_if_needed=True)],
+        [NORMALIZE, albumentations.HorizontalFlip(), ToTensorV2()],
+    ],
+    ids=str,
+)
+def test_what_has_no_twin_is_left_whole(steps: list[Any]) -> None:
+    cut = split_transform(albumentations.Compose(steps), False)
+    assert cut.transform == [] and len(cut.rest.transforms) == len(steps) and "all of it by python=" in cut.told
+    odd = albumentations.Compose([albumentations.HorizontalFlip()], p=0.5)
+    boxes = albumentations.Compose([albumentations.HorizontalFlip()], bbox_params=albumentations.BboxParams("coco"))
+    for whole in (odd, boxes):
+        assert split_transform(whole, False).rest is whole
+
+
 def test_where_it_does_not_belong(pictures: Path) -> None:
-    with pytest.raises(
-        feedwater.UnsupportedTransformError,
-        match=r"transform Compose: pass it as python=, which calls it on each sample",
-    ):
-        feedwater.Loader(pictures, AUGMENT, batch_size=2)
+    with pytest.raises(ValueError, match="python= beside a transform of albumentations"):
+        feedwater.Loader(pictures, AUGMENT, batch_size=2, python=AUGMENT)
+    with pytest.raises(feedwater.UnsupportedTransformError, match="ToImage behind a transform of albumentations"):
+        feedwater.Loader(pictures, [AUGMENT, v2.ToImage()], batch_size=2)
     steps = [v2.CenterCrop(16), v2.ToImage()]
     with (
         feedwater.Loader(pictures, steps, python=AUGMENT, python_workers=1, batch_size=2) as loader,

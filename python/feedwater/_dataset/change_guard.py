@@ -26,10 +26,10 @@ __all__ = ["ChangeGuard"]
 class ChangeGuard:
     """What a Loader was made of: an ImageFolder, a Table, a Subset of one or a path, and a transform, or its own.
 
-    pictures are what the transform meant then.
+    pictures are what the transform meant then, and masked says whether they have masks.
     """
 
-    def __init__(self, source: Any, transform: Any, pictures: tuple[Picture, ...]) -> None:
+    def __init__(self, source: Any, transform: Any, pictures: tuple[Picture, ...], masked: bool = False) -> None:
         self._subsets: list[tuple[Any, Indices]] = []
         while hasattr(source, "indices"):
             self._subsets.append((source, indices_of(source)))
@@ -45,10 +45,11 @@ class ChangeGuard:
         if self._folder is not None:
             self._samples = list(source.samples)
             self._attributes = [(name, getattr(source, name)) for name in ("loader", "target_transform")]
-        self._transform, self._compiled = transform, [picture.compiled for picture in pictures]
+        self._masked, self._transform, self._compiled = masked, transform, [picture.compiled for picture in pictures]
 
     def check_unchanged(self) -> None:
         """Raises DataError where something that was read is another thing now, replaced or changed in place."""
+        from .._plan.albumentations import split_transform
         from .._plan.pictures import resolve_pictures
         from .image_folder import check_reader
 
@@ -76,7 +77,8 @@ class ChangeGuard:
             transform, owner = self._rows.transforms[0], f"the {type(self._list).__name__}'s"
         elif self._wrapped is not None and transform is None:
             transform, owner = self._wrapped.transforms, "the CocoDetection's"
-        if [picture.compiled for picture in resolve_pictures(transform, None, None)] != self._compiled:
+        kept = split_transform(transform, self._masked).transform
+        if [picture.compiled for picture in resolve_pictures(kept, None, None)] != self._compiled:
             raise _change_error(f"{owner} transform")
 
 
