@@ -362,6 +362,7 @@ notices: build $(TOOLS)/.notices-ready
 	$(call say,licences and SBOM of what is linked)
 	$(GO) run ./deploy/notices bin/NOTICES.txt ./cmd/feedwater
 	$(call write-sbom,bin/feedwater,bin/feedwater.cdx.json)
+	bin/feedwater man >bin/feedwater.1
 
 # The time at which the list was made is left out: it is that of the program, whenever that is built.
 write-sbom = $(TOOLS)/cyclonedx-gomod bin -json -licenses -noserial -version $(VERSION) $(1) 2>bin/sbom.log | sed '/^    "timestamp": /d' >$(2) || { cat bin/sbom.log; exit 1; }; rm bin/sbom.log
@@ -375,6 +376,7 @@ programs: $(TOOLS)/.notices-ready
 	for p in $(PLATFORMS); do GOOS=$${p%%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 GOFLAGS= CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
 	  -ldflags '$(GO_LDFLAGS)' -o bin/image/feedwater-$${p//\//-} ./cmd/feedwater; done
 	$(call write-sbom,bin/image/feedwater-$(subst /,-,$(firstword $(PLATFORMS))),bin/image/feedwater.cdx.json)
+	$(GO) run -ldflags '$(GO_LDFLAGS)' ./cmd/feedwater man >bin/image/feedwater.1
 
 image: programs
 	$(call say,OCI image)

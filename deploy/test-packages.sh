@@ -24,6 +24,7 @@ version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' python/feedwater/_version.py)
 "$root/usr/bin/feedwater" version | grep -qF "$version" || fail "the program says $("$root/usr/bin/feedwater" version)"
 cmp deploy/systemd/feedwater.service "$root/usr/lib/systemd/system/feedwater.service"
 for file in copyright NOTICES.txt feedwater.cdx.json; do [ -s "$root/usr/share/doc/feedwater/$file" ] || fail "$file is missing"; done
+grep -q '^.TH FEEDWATER 1' "$root/usr/share/man/man1/feedwater.1" || fail 'the manual page is missing'
 [ "$(find "$root" -path "$root/var/lib/dpkg" -prune -o -type f -perm /6022 -print)" = '' ] || fail 'others may write what was installed'
 differ=$(dpkg --instdir="$root" --admindir="$root/var/lib/dpkg" --verify feedwater 2>&1) || true
 [ -z "$differ" ] || fail "files differ from what the package says: $differ"

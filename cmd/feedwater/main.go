@@ -114,8 +114,8 @@ different commands have such a variable alone, except those of serve; --help of 
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{suggestFlag(c, err)} })
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newSnapshot(), newPreview(), newVerify(), newScaler(), newAgent(), newVersion())
+	root.AddCommand(newServe(), newTop(), newDoctor(), newIndex(), newSnapshot(), newPreview(), newVerify(), newScaler(), newAgent(), newMan(), newVersion())
+	root.InitDefaultCompletionCmd()
 	return root
 }
 

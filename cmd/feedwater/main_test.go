@@ -55,7 +55,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{nil, exitOK, ""},
 		{[]string{"version"}, exitOK, ""},
 		{[]string{"serv"}, exitUsage, `unknown command "serv"; did you mean serve?`},
-		{[]string{"frobnicate"}, exitUsage, `unknown command "frobnicate"; there are doctor, index, `},
+		{[]string{"frobnicate"}, exitUsage, `unknown command "frobnicate"; there are completion, doctor, index, `},
 		{[]string{"version", "now"}, exitUsage, `feedwater version takes no arguments, only flags: what is "now"?`},
 		{[]string{"serve", "photos"}, exitUsage, `feedwater serve takes no arguments`},
 		{[]string{"serve"}, exitUsage, "nothing to serve: give --data NAME=FOLDER"},

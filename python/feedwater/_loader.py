@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeVar, overload
 
+from ._agent.binary import check_system
 from ._agent.replay import Last, Sample, Totals
 from ._arguments.unknown import refuse_unknown
 from ._attributes import DataLoaderAttributes
@@ -44,6 +45,9 @@ B = TypeVar("B")
 
 class Loader(DataLoaderAttributes, Generic[B]):
     """Batches of decoded and augmented pictures, in a fixed order, from this machine or from nodes.
+
+        train = feedwater.Loader("photos", transform, batch_size=256, shuffle=True)
+        for images, labels in train: ...
 
     Iterate it like a PyTorch DataLoader, once per epoch; the epoch number advances by itself. Every sample comes once
     per epoch, and its pixels depend on seed, epoch and sample alone: not on nodes, ranks, restarts or timing. Nothing
@@ -264,6 +268,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         insecure: bool | None = None,
         **unknown: Any,
     ) -> None:
+        check_system()
         others = ("self", "source", "transform", "misplaced", "unknown", "__class__")
         given = {k: v for k, v in locals().items() if k not in others}
         refuse_unknown(source, misplaced, given, unknown)
@@ -460,6 +465,14 @@ class Loader(DataLoaderAttributes, Generic[B]):
 
     def __repr__(self) -> str:
         return f"Loader({self._config})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it does, where it stands, and pictures of the last batch. Starts nothing."""
+        from ._html import make_page
+
+        opened = self._engine.feed.session.opened
+        last = None if opened is None else self.last
+        return make_page(self._config, opened, self._cursor.place, last, self.replay)
 
     def doctor(self) -> Verdict:
         """Whether data is what the loop waits for, what that costs and what to do, by what was counted so far.

@@ -36,6 +36,7 @@ ROOMS = (
     "_rank_check",
     "_explain",
     "_preview",
+    "_html",
     "_engine",
     "_progress",
     "_replays",

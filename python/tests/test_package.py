@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import struct
 import subprocess
 import sys
 import zipfile
@@ -225,6 +227,27 @@ def build(tmp_path: Path, **environment: str) -> zipfile.ZipFile:
     return zipfile.ZipFile(wheel)
 
 
+def elf(machine: int = 62, *, loader: bool = False, asks: bytes = b"") -> bytes:
+    """The least of an ELF file: a header and one segment, which names a loader or is loaded."""
+    head = (
+        b"\x7fELF\x02\x01\x01"
+        + bytes(9)
+        + struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    )
+    return head + struct.pack("<IIQQQQQQ", 3 if loader else 1, 0, 0, 0, 0, 0, 0, 0) + asks
+
+
+def choose(binary: str, wanted: str) -> str:
+    """The tags that hatch_build.py gives a wheel with the program."""
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", HERE.parent / "hatch_build.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tags: str = module.choose_platform(binary, wanted)
+    return tags
+
+
 def with_notices(binary: Path) -> Path:
     (binary.parent / "NOTICES.txt").write_text("licences of what is linked")
     (binary.parent / "feedwater.cdx.json").write_text('{"bomFormat": "CycloneDX"}')
@@ -232,13 +255,15 @@ def with_notices(binary: Path) -> Path:
 
 
 def test_a_wheel_with_the_program(tmp_path: Path) -> None:
-    binary = with_notices(program(tmp_path / "build" / "whatever", b"\x7fELF program"))
+    binary = with_notices(program(tmp_path / "build" / "whatever", elf()))
+    (binary.parent / "feedwater.1").write_text(".TH FEEDWATER 1")
     wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary))
     version = feedwater.__version__
     script = f"feedwater-{version}.data/scripts/feedwater"
-    assert wheel.read(script) == b"\x7fELF program"
+    assert wheel.read(script) == elf()
+    assert wheel.read(f"feedwater-{version}.data/data/share/man/man1/feedwater.1") == b".TH FEEDWATER 1"
     assert wheel.getinfo(script).external_attr >> 16 & 0o111
-    assert f"py3-none-manylinux_2_17_{os.uname().machine}" in str(wheel.filename)
+    assert "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl" in str(wheel.filename)
     names = wheel.namelist()
     assert "feedwater/py.typed" in names
     assert "feedwater/__init__.py" in names
@@ -273,7 +298,47 @@ def test_a_wheel_without_the_program_is_pure(tmp_path: Path) -> None:
 
 
 def test_a_wheel_for_another_machine(tmp_path: Path) -> None:
-    binary = with_notices(program(tmp_path / "arm"))
-    tag = "manylinux2014_aarch64"
-    wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary), FEEDWATER_WHEEL_PLATFORM=tag)
-    assert str(wheel.filename).endswith(f"-py3-none-{tag}.whl")
+    binary = with_notices(program(tmp_path / "arm", elf(183)))
+    wheel = build(tmp_path, FEEDWATER_WHEEL_BINARY=str(binary))
+    assert str(wheel.filename).endswith(
+        "-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64.whl"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted", "tag"),
+    [
+        (elf(), "", "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"),
+        (elf(183), "manylinux2014_aarch64", "manylinux2014_aarch64"),
+        (elf(loader=True, asks=b"GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.3\0"), "", "manylinux_2_34_x86_64"),
+        (elf(loader=True, asks=b"GLIBC_2.4\0"), "", "manylinux_2_17_x86_64"),
+    ],
+)
+def test_a_wheel_is_named_by_what_its_program_needs(tmp_path: Path, content: bytes, wanted: str, tag: str) -> None:
+    assert choose(str(program(tmp_path / "program", content)), wanted) == tag
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted", "message"),
+    [
+        (elf(183), "manylinux2014_x86_64", "is a program for aarch64, not for manylinux2014_x86_64"),
+        (elf(), "macosx_11_0_arm64", "is a program for x86_64, not for macosx"),
+        (elf(243), "", "ELF machine 243"),
+        (elf(loader=True), "", "another C library"),
+        (b"\xcf\xfa\xed\xfe" + bytes(100), "", "no program for Linux"),
+        (b"MZ" + bytes(100), "", "no program for Linux"),
+        (b"\x7fELF\x02\x01", "", "no program for Linux"),
+    ],
+)
+def test_no_wheel_for_what_its_program_is_not(tmp_path: Path, content: bytes, wanted: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        choose(str(program(tmp_path / "program", content)), wanted)
+
+
+def test_elsewhere_a_loader_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transforms are compiled there, and the doctor's rules read; a Loader is not made."""
+    for name in ("darwin", "win32"):
+        monkeypatch.setattr(sys, "platform", name)
+        with pytest.raises(feedwater.AgentError, match=r"^feedwater.Loader needs Linux: .* this is " + name):
+            feedwater.Loader("x", batch_size=1)
+        assert feedwater.transforms.CenterCrop(3).plan() == {"op": "CenterCrop", "size": [3, 3]}

@@ -11,9 +11,18 @@ from pathlib import Path
 
 from ..errors import AgentError
 
-__all__ = ["find_program"]
+__all__ = ["check_system", "find_program"]
 
 NAME = "feedwater"
+
+
+def check_system() -> None:
+    """Raises AgentError where the program cannot run."""
+    if sys.platform != "linux":
+        raise AgentError(
+            "feedwater.Loader needs Linux: batches come from the feedwater program by shared memory, which is for Linux"
+            f" on x86-64 and arm64, and this is {sys.platform}. Run it in a container, on WSL 2 or on another machine"
+        )
 
 
 def find_program() -> str:
