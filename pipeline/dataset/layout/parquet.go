@@ -177,14 +177,13 @@ func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c 
 // value reads a further column of a file's rows: numbers as they are written, else bytes.
 func (l Parquet) value(ctx context.Context, t *tableFile, f *openedParquet, i int) error {
 	column := f.columns.values[i]
-	row := 0
-	err := f.file.Scalars(column, func(v parquet.Scalar) error {
+	row := 0 // of as many as there are pictures: see Scalars
+	return f.file.Scalars(column, func(v parquet.Scalar) error {
 		data := []byte(v.Text)
 		if column.Kind == parquet.Int {
 			data = strconv.AppendInt(nil, v.Int, 10)
 		}
 		switch {
-		case row >= len(t.rows):
 		case v.Null:
 			return wrong("row %d has nothing in %s", row, column)
 		case len(data) > manifest.MaxValueBytes:
@@ -195,10 +194,6 @@ func (l Parquet) value(ctx context.Context, t *tableFile, f *openedParquet, i in
 		row++
 		return ctx.Err()
 	})
-	if err == nil && row != len(t.rows) {
-		err = wrong("%s has %d rows, and the pictures %d", column, row, len(t.rows))
-	}
-	return err
 }
 
 // tooPacked is the error about pictures in pages that are compressed, where there is no place to unpack them to.
@@ -240,9 +235,7 @@ func (l Parquet) label(t *tableFile, f *openedParquet, c *tableClasses) error {
 	}
 	row := 0
 	return f.file.Scalars(f.columns.label, func(v parquet.Scalar) error {
-		if row++; row > len(t.rows) {
-			return nil
-		}
+		row++
 		label, labelled, err := c.of(v)
 		if err != nil {
 			return wrong("row %d: %v", row-1, err)

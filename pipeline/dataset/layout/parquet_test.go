@@ -1,12 +1,16 @@
 package layout
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 )
@@ -176,6 +180,103 @@ func TestParquetThatIsNoData(t *testing.T) {
 			t.Errorf("%v\nwant %s", err, says)
 		}
 	}
+}
+
+// TestParquetColumnsOfOtherLength: pictures, labels and values of which a group has more or fewer than rows are an error,
+// whatever is behind it: each would go to the picture of another row.
+func TestParquetColumnsOfOtherLength(t *testing.T) {
+	for name, l := range map[string]Parquet{
+		"jpg": {Image: "jpg"}, "target": {Image: "jpg", Choice: Choice{Label: "target"}},
+		"id": {Image: "jpg", Choice: Choice{Label: "target", Values: []string{"id"}}},
+	} {
+		for _, more := range []int64{-1, 1} {
+			root := parquetFolder(t, map[string]string{"x.parquet": "texts"})
+			editFooter(t, root+"/x.parquet", func(m *format.FileMetaData) {
+				for i := range m.RowGroups[1].Columns {
+					if c := &m.RowGroups[1].Columns[i].MetaData; c.PathInSchema[0] == name {
+						c.NumValues += more
+					}
+				}
+			})
+			l.Pattern = "x.parquet"
+			_, err := scanned(t.Context(), l, folderOf(t, root))
+			says := fmt.Sprintf("x.parquet: group 1 has 4 rows, and %d values in the column %s", 4+more, name)
+			if !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+				t.Errorf("%v, want %s", err, says)
+			}
+		}
+	}
+}
+
+// TestParquetPagesOfOtherLength: so are pages that have more or fewer values than rows are left.
+func TestParquetPagesOfOtherLength(t *testing.T) {
+	for _, name := range []string{"jpg", "target", "id"} {
+		root := parquetFolder(t, map[string]string{"x.parquet": "texts"})
+		editFooter(t, root+"/x.parquet", func(m *format.FileMetaData) {
+			for i := range m.RowGroups[1].Columns { // the pages of another group, of two rows
+				if c := &m.RowGroups[1].Columns[i].MetaData; c.PathInSchema[0] == name {
+					other := m.RowGroups[2].Columns[i].MetaData
+					c.DataPageOffset, c.TotalCompressedSize = other.DataPageOffset, other.TotalCompressedSize
+				}
+			}
+		})
+		l := Parquet{Pattern: "x.parquet", Image: "jpg", Choice: Choice{Label: "target", Values: []string{"id"}}}
+		_, err := scanned(t.Context(), l, folderOf(t, root))
+		if !errors.Is(err, ErrLayout) || !matches("x.parquet: the page of the column "+name, fmt.Sprint(err)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestParquetLabelsThatBeginLate: a file whose first row has no label has none, or is an error.
+func TestParquetLabelsThatBeginLate(t *testing.T) {
+	root := parquetFolder(t, map[string]string{"x.parquet": "plain"})
+	var end int64 // of the labels of the first group, whose four rows are written one behind the other
+	editFooter(t, root+"/x.parquet", func(m *format.FileMetaData) {
+		for _, c := range m.RowGroups[0].Columns {
+			if c.MetaData.PathInSchema[0] == "kind" {
+				end = c.MetaData.DataPageOffset + c.MetaData.TotalCompressedSize
+			}
+		}
+	})
+	data, err := os.ReadFile(root + "/x.parquet")
+	must(t, err)
+	for i := range int64(8) {
+		data[end-32+i] = 0xff // -1: none
+	}
+	must(t, os.WriteFile(root+"/x.parquet", data, 0o600))
+	_, err = scanned(t.Context(), Parquet{Pattern: "x.parquet"}, folderOf(t, root))
+	if says := "x.parquet: row 0 has no label in kind, and row 1 has one"; !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+		t.Errorf("%v, want %s", err, says)
+	}
+}
+
+// TestSplits: the splits that names tell of, as the Hub writes them and otherwise.
+func TestSplits(t *testing.T) {
+	for name, want := range map[string]string{
+		"train-00000-of-00042.parquet": "train", "test-a-00000-of-00001.parquet": "test-a", "x.parquet": "", "a-b.parquet": "", "x-of-y.parquet": "",
+	} {
+		if split, ok := cutSplit(name); ok != (want != "") || ok && split != want {
+			t.Errorf("%s is of %q, %v", name, split, ok)
+		}
+	}
+}
+
+// editFooter changes what a file says of itself.
+func editFooter(t *testing.T, path string, edit func(*format.FileMetaData)) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	end := len(data) - 8
+	begin := end - int(binary.LittleEndian.Uint32(data[end:]))
+	var m format.FileMetaData
+	must(t, thrift.Unmarshal(new(thrift.CompactProtocol), data[begin:end], &m))
+	edit(&m)
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
+	must(t, err)
+	data = append(data[:begin], footer...)
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(footer))), "PAR1"...)
+	must(t, os.WriteFile(path, data, 0o600))
 }
 
 // matches reports whether a text has parts in this order.

@@ -24,7 +24,8 @@ type scalars struct {
 	bytes      int // of a number
 }
 
-// Scalars tells of the values of a column whose kind is Int, String or Bytes, in order.
+// Scalars tells of the values of a column whose kind is Int, String or Bytes, in order: one for each row of the file, as
+// Locator does, or an error.
 func (f *File) Scalars(c *Column, tell func(Scalar) error) error {
 	s := &scalars{file: f, column: c, tell: tell}
 	return f.eachPage(c, s.begin, s.page)
