@@ -255,8 +255,12 @@ func versionOf(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// look asks for an object's attributes.
-func (r *remote) look(ctx context.Context, name string) (a Attributes, err error) {
+// look asks for an object's attributes, once more where that takes long.
+func (r *remote) look(ctx context.Context, name string) (Attributes, error) {
+	return hedge(ctx, r.server, &r.server.looks, func(ctx context.Context) (Attributes, error) { return r.lookOnce(ctx, name) })
+}
+
+func (r *remote) lookOnce(ctx context.Context, name string) (a Attributes, err error) {
 	err = r.ask(ctx, &question{method: http.MethodHead, name: name, take: func(answer *http.Response) (err error) {
 		a, err = r.describe(answer, r.key(name))
 		return err

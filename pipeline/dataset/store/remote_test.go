@@ -257,6 +257,42 @@ func TestSlowRead(t *testing.T) {
 	}
 }
 
+// TestSlowQuestions: beside a listing, and a look at an object, that takes long another one is sent.
+func TestSlowQuestions(t *testing.T) {
+	s := serve(t)
+	s.Put("p/x", bytesOf(10))
+	from := open(t, s.Place("p"), time.Hour)
+	for name, ask := range map[string]func() error{
+		"look": func() error {
+			_, err := from.Stat(t.Context(), "x")
+			return err
+		},
+		"list": func() error {
+			d, err := from.OpenDirectory(t.Context(), "", nil)
+			if err == nil {
+				d.Close()
+			}
+			return err
+		},
+	} {
+		for range 20 {
+			treetest.Must(t, ask())
+		}
+		var asked atomic.Int32
+		s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+			if asked.Add(1) > 1 {
+				return false
+			}
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		})
+		if err := ask(); err != nil || asked.Load() != 2 {
+			t.Errorf("%s: %v after %d questions", name, err, asked.Load())
+		}
+		s.Fail(nil)
+	}
+}
+
 // TestAccess: keys that are wrong, missing, expired, and renewed meanwhile; no message has one in it.
 func TestAccess(t *testing.T) {
 	s := serve(t)

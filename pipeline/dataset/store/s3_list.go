@@ -30,8 +30,15 @@ const (
 	maxPageBytes = 32 << 20
 )
 
-// list reads a page of what lies directly in a folder.
+// list reads a page of what lies directly in a folder. Where that takes long it is asked for once more.
 func (b *bucket) list(ctx context.Context, folder, token string, keys int) (*listing, error) {
+	return hedge(ctx, b.server, &b.server.lists, func(ctx context.Context) (*listing, error) {
+		return b.readPage(ctx, folder, token, keys)
+	})
+}
+
+// readPage is list, once.
+func (b *bucket) readPage(ctx context.Context, folder, token string, keys int) (*listing, error) {
 	query := url.Values{"list-type": {"2"}, "delimiter": {"/"}, "encoding-type": {"url"}, "max-keys": {strconv.Itoa(keys)}}
 	if prefix := b.key(folder); prefix != "" {
 		query.Set("prefix", prefix+"/")

@@ -23,6 +23,7 @@ type server struct {
 	region atomic.Pointer[string]
 
 	medians                                     [64]median // of reads by the bits of their size
+	lists, looks                                median     // of other questions
 	hedging                                     atomic.Int64
 	requests, received, retries, hedges, failed atomic.Int64
 	nanoseconds                                 atomic.Int64
@@ -151,14 +152,33 @@ func (m *median) tell(took time.Duration) {
 }
 
 // slowAfter is how long a read of n bytes takes before another one is sent in its place, too: three times the median.
-// Zero: that is not known yet.
+// Of a size that was seldom read it is that of the next longer one, else of a shorter one, by the bytes. Zero: none is
+// known yet.
 func (s *server) slowAfter(n int) time.Duration {
-	m := &s.medians[bits.Len(uint(n))]
+	at := bits.Len(uint(n))
+	for k := at; k < len(s.medians); k++ {
+		if after := s.medians[k].slowAfter(); after > 0 {
+			return after
+		}
+	}
+	for k := at - 1; k >= 0; k-- {
+		if after := s.medians[k].slowAfter(); after > 0 {
+			return after << min(at-k, 10)
+		}
+	}
+	return 0
+}
+
+// slowAfter is how long a question takes before it is asked once more beside; 0: that is not known yet.
+func (m *median) slowAfter() time.Duration {
 	if m.count.Load() < leastKnown {
 		return 0
 	}
-	return max(3*time.Duration(m.value.Load()), 5*time.Millisecond)
+	return max(3*time.Duration(m.value.Load()), leastSlow)
 }
+
+// leastSlow is the shortest time that is held to be long.
+const leastSlow = 5 * time.Millisecond
 
 func (s *server) tell(n int, took time.Duration) { s.medians[bits.Len(uint(n))].tell(took) }
 

@@ -2,7 +2,7 @@
 // URL. It knows no pictures, and no data sets. A Store reads one version of an object and no other: what was listed is
 // what is read, or the error says that it changed. What a server does not answer, or answers with trouble that may
 // pass, is asked again within RemoteOptions.Within. A read that takes long has a second one beside it, in a goroutine
-// that the read waits for; no others are started.
+// that the read waits for; other questions have one or two. No others are started.
 package store
 
 import (
