@@ -136,7 +136,12 @@ def modes() -> list[Any]:
     ("what", "names", "inference", "device"),
     [
         ("sampler", {"ensure_drawn"}, False, None),
-        ("batch_transform", {"apply_batch_transform", "_apply_torchvision", "_apply_transform"}, True, "meta"),
+        (
+            "batch_transform",
+            {"apply_batch_transform", "_change_fields", "_run_torchvision", "_apply_transform"},
+            True,
+            "meta",
+        ),
     ],
 )
 def test_an_interrupt_anywhere_leaves_modes_and_random_numbers_as_they_are(
