@@ -32,7 +32,9 @@ BATCH, SIZE = 128, 224
 SKIP, FRESH = 8, 24
 """Batches before a run is measured, and as many more for Feedwater: until then it touches slots for the first time."""
 PIL, IO, LOCAL, NODE = "DataLoader, PIL", "DataLoader, torchvision.io", "feedwater, local", "feedwater, one node"
-INDEXED = ", indexed"
+INDEXED, KEPT = ", indexed", ", pixels kept"
+KEEP = "8GiB"
+"""What decoded pictures may take, of those who keep them."""
 
 
 # -- contestants: each yields uint8 batches ---------------------------------------------------------------------------
@@ -74,12 +76,13 @@ def feedwater(folder: str, images: int) -> Iterator[Any]:
             yield batch
 
 
-def contestants(indexed: bool = True) -> dict[str, Callable[[str, int], Iterator[Any]]]:
+def contestants(indexed: bool = True, kept: bool = True) -> dict[str, Callable[[str, int], Iterator[Any]]]:
     """All of them by name, the DataLoader with each number of workers that may be its best."""
     some = sorted({1, 2, 4, machine.CORES, 2 * machine.CORES})
     pil = {f"{PIL}, {n} workers": partial(dataloader, workers=n, decode=PIL) for n in (0, *some)}
     io = {f"{IO}, {n} workers": partial(dataloader, workers=n, decode=IO) for n in some if n > 1}
     ours = [name + index for index in ("", INDEXED)[: 1 + indexed] for name in (LOCAL, NODE)]
+    ours += [LOCAL + KEPT] if kept else []
     return {**pil, **io, **dict.fromkeys(ours, feedwater)}
 
 
@@ -118,8 +121,9 @@ def meter(given: Iterator[Any], skip: int = SKIP) -> dict[str, float]:
 def measure(apart: machine.Apart, name: str, folder: str, images: int, index: str) -> dict[str, float]:
     """Runs a contestant in a process of its own, with a fresh node if it needs one."""
     with ExitStack() as stack:
-        index = index if name.endswith(INDEXED) else "off"
+        index = index if name.endswith((INDEXED, KEPT)) else "off"
         environment = {"PYTHONWARNINGS": "ignore", "FEEDWATER_INDEX": index}  # warnings of more workers than cores
+        environment |= {"FEEDWATER_KEEP": KEEP} if name.endswith(KEPT) else {}
         if name.startswith(NODE):
             pid, address = stack.enter_context(machine.node(folder, index))
             environment |= {"BENCH_NODE": address, "BENCH_NODE_PID": str(pid)}
@@ -186,7 +190,7 @@ def main() -> None:
     pictures = warm(args.folder)
     images = pictures * -(-args.images // pictures)
     print(f"{machine.settings()}\n{pictures} pictures, {images} images per run, {args.rounds} rounds\n", flush=True)
-    runs: Runs = {name: [] for name in contestants(args.index)}
+    runs: Runs = {name: [] for name in contestants(args.index, kept=False)}
     with tempfile.TemporaryDirectory() as index:
         if args.index:
             subprocess.run([machine.program(), "index", args.folder, "--index", index], check=True)

@@ -12,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/tables"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Progress func(files int)
 	// Index is that of files; nil: none.
 	Index *pipeline.IndexOptions
+	// Pixels keeps decoded pictures of all pipelines; nil: none are kept. Who made it closes it after them.
+	Pixels *pixelcache.Cache
 	// OnPanic, if set, is told of panics on samples, whose wants end with the error.
 	OnPanic func(*pipeline.PanicError)
 	// Version and Build of this program.
@@ -81,7 +84,7 @@ func (p *Pipelines) openServer(workers int) (*pipelineServer, error) {
 		return s, nil
 	}
 	o := &p.options
-	own, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: o.OnPanic, Index: o.Index, Storage: p.Storage()})
+	own, err := pipeline.Open(pipeline.Options{Workers: workers, OnPanic: o.OnPanic, Index: o.Index, Pixels: o.Pixels, Storage: p.Storage()})
 	if err != nil {
 		return nil, err
 	}

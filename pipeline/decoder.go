@@ -14,6 +14,7 @@ type decoder struct {
 	codec   *codec.Decoder
 	runners []planRunners // the one that was used last first
 	shared  sharedPicture
+	whole   sharedPicture // whose memory is the pixel cache's
 	stop    stoppable
 	// maskCodec and wide are for masks, which are pictures of three equal channels on the way.
 	maskCodec *codec.Decoder
@@ -80,6 +81,7 @@ func (d *decoder) newRunners(j *Job) ([]renderer, error) {
 // releaseFiles lets go of the files at hand, and of memory that only a huge picture needs.
 func (d *decoder) releaseFiles() {
 	d.codec.Release()
+	d.whole = sharedPicture{}
 	if d.maskCodec != nil {
 		d.maskCodec.Release()
 	}
@@ -99,12 +101,8 @@ func (d *decoder) beginSample(j *Job, s order.Sample, policy []byte, k *worker) 
 	if err := j.checkFormat(d.codec, k.file); err != nil {
 		return nil, size{}, err
 	}
-	parse := d.codec.Parse
-	if j.plan.ApplyEXIF {
-		parse = d.codec.ParseUpright
-	}
 	d.useIndex(j, k)
-	if from.w, from.h, err = parse(k.file, j.plan.Limits); err != nil {
+	if from, err = d.parse(j, k); err != nil {
 		return nil, size{}, err
 	}
 	for i := range all {
@@ -118,6 +116,24 @@ func (d *decoder) beginSample(j *Job, s order.Sample, policy []byte, k *worker) 
 		}
 	}
 	return all, from, nil
+}
+
+// parse looks at the file that a worker has read, where its picture is not kept. It returns the picture's size.
+func (d *decoder) parse(j *Job, k *worker) (from size, err error) {
+	if p := k.pixels.found; p != nil {
+		return size{p.Image.W, p.Image.H}, nil
+	}
+	return d.parseFile(k.file, j.plan.ApplyEXIF, j.plan.Limits)
+}
+
+// parseFile looks at a file, upright or as it lies. It returns the size of its picture.
+func (d *decoder) parseFile(file []byte, upright bool, limits codec.Limits) (from size, err error) {
+	parse := d.codec.Parse
+	if upright {
+		parse = d.codec.ParseUpright
+	}
+	from.w, from.h, err = parse(file, limits)
+	return from, err
 }
 
 // size of a picture, in pixels.

@@ -27,6 +27,7 @@ type Job struct {
 	pictures   []picture // none where the plan asks for no images
 	values     []valueField
 	masks      *masks                   // nil: none
+	pixels     string                   // what its pictures are kept under, besides their number
 	index      atomic.Pointer[jobStore] // see indexNow
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
@@ -52,6 +53,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
+	j.pixels = namePixels(&pinned)
 	var err error
 	if j.values, err = listValues(&pinned, s); err != nil {
 		return nil, err

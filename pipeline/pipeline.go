@@ -16,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	// ReadAhead is how many bytes of files are read at most before workers need them, of storage that takes many reads
 	// at once, as buckets. Default 256 MiB; negative: none are.
 	ReadAhead int64
+	// Pixels keeps decoded pictures; nil: none are kept. Several pipelines may share it, and who made it closes it after
+	// them.
+	Pixels *pixelcache.Cache
 	// TestNode is empty but in builds of tag testnode.
 	TestNode TestNode
 
@@ -91,6 +95,7 @@ type Pipeline struct {
 	roots    *bulkhead.Roots
 	cost     atomic.Uint64 // bits of a control.SampleCost
 	spending spending
+	credit   decodingCredit  // for pictures that are decoded to be kept
 	context  context.Context // of reads; ended when no worker is left that waits for one
 	stop     context.CancelFunc
 }
@@ -175,6 +180,7 @@ func (p *Pipeline) countSpent(d time.Duration) {
 	const weight = 1.0 / 64
 	p.spending.making.Add(int64(d))
 	p.spending.samples.Add(1)
+	p.credit.addBusy(d, p.options.Workers, time.Now())
 	cost := control.SampleCost(math.Float64frombits(p.cost.Load()))
 	cost.AddBatch(d.Seconds(), 1, weight)
 	p.cost.Store(math.Float64bits(float64(cost)))

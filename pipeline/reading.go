@@ -81,7 +81,7 @@ func (k *worker) readAll(j *Job, ref batch.Ref, s *dataset.Sample) (mask maskFil
 	if err = k.readSample(j, ref, s); err == nil {
 		mask, release, err = k.readMask(j, ref, s)
 	}
-	if err == nil {
+	if err == nil && !k.findPixels(j, ref) {
 		err = k.findIndex(j, ref)
 	}
 	k.leavePlaces()

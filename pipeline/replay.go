@@ -111,6 +111,7 @@ func (k *worker) replaySample() error {
 	}
 	mask, release, err := k.readAll(j, s.Ref, &line)
 	defer release()
+	defer k.pixels.release()
 	if err == nil {
 		s.Values = j.copyValues(&line, k.file)
 	}
@@ -146,7 +147,7 @@ func (d *decoder) replayPictures(worker *worker, s *Sample, mask *maskFile) erro
 	if n := w.job.pixelBytes(all); n > w.replay.most {
 		return &RoomError{n}
 	}
-	src, err := d.openSource(w, all)
+	src, err := d.openSource(worker, all, from)
 	if err != nil {
 		return err
 	}

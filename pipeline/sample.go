@@ -100,6 +100,7 @@ func (k *worker) trySample(ref batch.Ref) error {
 	}
 	mask, release, err := k.readAll(j, ref, &s)
 	defer release()
+	defer k.pixels.release()
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (d *decoder) makePictures(k *worker, ref batch.Ref, mask *maskFile) error {
 	if err != nil {
 		return err
 	}
-	src, err := d.openSource(w, all)
+	src, err := d.openSource(k, all, from)
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func (d *decoder) makePicture(w *Want, k, i int, r *renderer, src transform.Sour
 
 // render makes what was drawn for a picture. It leaves off where the want is cancelled.
 func (d *decoder) render(w *Want, r *renderer, src transform.Source, dst []byte) error {
-	err := r.RunUnless(&w.cancelled, d.stopWith(w, src), dst, 3*r.w)
+	err := r.RunUnless(&w.cancelled, d.stopWith(&w.cancelled, src), dst, 3*r.w)
 	if d.replaceStopped() || errors.Is(err, transform.ErrStopped) {
 		return ErrCancelled
 	}

@@ -43,9 +43,9 @@ func (s *stoppable) Rows(pix []byte, stride, n int) {
 	s.sink.Rows(pix, stride, n)
 }
 
-// stopWith is a source that leaves off once the want is cancelled.
-func (d *decoder) stopWith(w *Want, src transform.Source) transform.Source {
-	d.stop = stoppable{src: src, cancelled: &w.cancelled}
+// stopWith is a source that leaves off once its want is cancelled.
+func (d *decoder) stopWith(cancelled *atomic.Bool, src transform.Source) transform.Source {
+	d.stop = stoppable{src: src, cancelled: cancelled}
 	return &d.stop
 }
 

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"sync/atomic"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
@@ -40,7 +41,7 @@ func TestCancelledWithinDecoding(t *testing.T) {
 		if _, _, err := d.codec.Parse(file.Bytes(), codec.DefaultLimits()); err != nil {
 			t.Fatal(err)
 		}
-		return d.stopWith(w, d.codec).Decode(m.Bounds(), sink)
+		return d.stopWith(&w.cancelled, d.codec).Decode(m.Bounds(), sink)
 	}
 	if err := decode(); !errors.Is(err, transform.ErrStopped) || sink.rows >= height {
 		t.Errorf("%v after %d rows of %d", err, sink.rows, height)
@@ -65,7 +66,7 @@ func TestPanicWithinDecoding(t *testing.T) {
 			t.Error("another panic")
 		}
 	}()
-	_ = newDecoder("scalar").stopWith(&Want{}, panicking{}).Decode(image.Rect(0, 0, 1, 1), nil)
+	_ = newDecoder("scalar").stopWith(&atomic.Bool{}, panicking{}).Decode(image.Rect(0, 0, 1, 1), nil)
 }
 
 type panicking struct{}

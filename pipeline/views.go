@@ -72,15 +72,19 @@ func (s *sharedPicture) Decode(r image.Rectangle, sink pixel.Sink) error {
 	return nil
 }
 
-// openSource is what pictures are made of: the codec itself for one, and for several what they need of it, decoded
-// once. A picture that does not decode is an error also where none of it is needed.
-func (d *decoder) openSource(w *Want, all []renderer) (transform.Source, error) {
-	j := w.job
+// openSource is what pictures are made of: the file's whole picture where that is kept, else the codec itself for one,
+// and for several what they need of it, decoded once. A picture that does not decode is an error also where none of it
+// is needed.
+func (d *decoder) openSource(k *worker, all []renderer, from size) (transform.Source, error) {
+	w, j := k.want, k.want.job
 	var region image.Rectangle
 	for i := range all {
 		if !j.pictures[i].mask {
 			region = region.Union(all[i].Region())
 		}
+	}
+	if src, err := d.wholeSource(k, from, region); src != nil || err != nil {
+		return src, err
 	}
 	switch {
 	case region.Empty():
@@ -88,7 +92,7 @@ func (d *decoder) openSource(w *Want, all []renderer) (transform.Source, error) 
 	case len(j.plan.Views) < 2:
 		return d.codec, nil
 	}
-	err := d.shared.readRegion(d.stopWith(w, d.codec), region)
+	err := d.shared.readRegion(d.stopWith(&w.cancelled, d.codec), region)
 	if d.replaceStopped() {
 		err = ErrCancelled
 	}

@@ -63,11 +63,12 @@ func (n *indexBench) time(b *testing.B, jobs []*Job, epoch uint32) time.Duration
 	for i, file := range n.files {
 		for at, j := range jobs {
 			d := decoders[at]
-			all, _, err := d.beginSample(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, &worker{file: file})
+			k := &worker{file: file, want: &Want{job: j}}
+			all, from, err := d.beginSample(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, k)
 			if err != nil {
 				b.Fatal(err)
 			}
-			src, err := d.openSource(&Want{job: j}, all)
+			src, err := d.openSource(k, all, from)
 			for k := 0; k < len(all) && err == nil; k++ {
 				err = all[k].Run(src, n.pixels, 3*all[k].w)
 			}

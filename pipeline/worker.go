@@ -26,6 +26,8 @@ type worker struct {
 	found  []byte    // index of the file
 	making recording // where it has none
 
+	pixels pixelKeeping
+
 	// The sample at hand. places are the roots that it holds a place of; who reads on gives them back.
 	want    *Want
 	at      int
@@ -56,6 +58,7 @@ func (k *worker) makeSamples() {
 			return
 		}
 		w.finishSamples(n)
+		k.keepLater()
 		if k.surplus {
 			k.p.removeWorker()
 			return

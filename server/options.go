@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/audit"
@@ -38,6 +39,8 @@ type Options struct {
 	StreamWants int
 	// ReadCache, if set, is the engine's; its counts are told. It is not closed by the server.
 	ReadCache *readcache.Cache
+	// Pixels, if set, are the engine's; their counts are told. They are not closed by the server.
+	Pixels *pixelcache.Cache
 	// SnapshotIdle is how long a snapshot is kept that nobody uses. Default 10 min.
 	SnapshotIdle time.Duration
 	// StallTimeout ends a stream that takes no data for so long while there is some. Default 60 s.

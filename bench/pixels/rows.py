@@ -105,6 +105,23 @@ def encoding_pairs(levels: list[str]) -> Iterator[Pair]:
         yield ours(levels[0], index), PIL, None
 
 
+ENCODED: dict[str, tuple[float, float, float | None]] = {
+    "PNG": (4, 4.5, 8),
+    "PNG 1920×1080": (3.7, 4, None),
+    "WebP, quality 85": (1.8, 2, 8),
+    "WebP, lossless": (2.5, 2.5, None),
+    "progressive JPEG, quality 90": (4, 6, None),
+}
+"""How much faster than DataLoader the whole path must be: without an index, with one, with kept pixels."""
+
+
+def encoded_pairs(encoding: str) -> Iterator[Pair]:
+    """Who is compared on all cores where files have another encoding."""
+    names = (whole.LOCAL[NO_INDEX], whole.LOCAL[INDEX], whole.LOCAL_KEPT)
+    for name, limit in zip(names, ENCODED[encoding]):
+        yield name, whole.BEST, limit
+
+
 def effect_pairs(levels: list[str]) -> Iterator[Pair]:
     """Who is compared where effects follow."""
     for effect in unit.EFFECTS:

@@ -1,10 +1,10 @@
 """Pixels per second against torchvision, tf.data and libjpeg-turbo: one run, the same photographs, one table.
 
-    python bench/pixels/table.py FOLDER [--rounds 5] [--quick] [--tensorflow PYTHON] [--out dist/pixels] [--document]
+    python bench/pixels/table.py FOLDER [--rounds 5] [--quick] [--whole] [--tensorflow PYTHON] [--document]
 
 Up to 500 JPEG files of the folder are copied, and saved anew as 4:2:0 of quality 90, a second data set. All are in
 the page cache. Contestants take turns, forwards and backwards; a ratio is that of two results of the same round.
-The first hundred or so are saved as PNG, WebP and progressive JPEG too, for rows on one core.
+The first hundred or so are saved as PNG, WebP and progressive JPEG too, for rows on one core, and with --whole on all.
 On one core all make the same crops, others each round, out of files in memory; those that promise torchvision's pixels
 are checked to make them; what counts is CPU time. On all cores it is images per second in the training process.
 
@@ -35,7 +35,7 @@ import pictures
 import report
 import unit
 import whole
-from rows import Pair, Row, crop_pairs, effect_pairs, encoding_pairs, rows, whole_pairs
+from rows import Pair, Row, crop_pairs, effect_pairs, encoded_pairs, encoding_pairs, rows, whole_pairs
 from unit import TENSOR, C, Data, Programs, Runs
 
 MOST_PICTURES = 500
@@ -66,12 +66,15 @@ class Measurement:
         runs = whole.all_cores(self.programs, data, self.tensorflow, self.rounds, self.images)
         self._take(part, "rate", runs, whole_pairs(limits))
 
-    def measure_encoding(self, data: Data) -> None:
-        """Measures the crops of files in another encoding, on one core."""
+    def measure_encoding(self, data: Data, on_all_cores: bool) -> None:
+        """Measures the crops of files in another encoding, on one core and, if asked for, on all."""
         runs, same = unit.one_core(unit.of_encoding(self.programs, data), self.rounds)
         self._check(data, runs, same)
         part = f"{data.name}, one core, RandomResizedCrop(224) and flip"
         self._take(part, "cpu", runs, encoding_pairs(self.programs.levels))
+        if on_all_cores:
+            part = f"{data.name}, all cores, files to batches"
+            self._take(part, "rate", whole.encoded(data, self.rounds), encoded_pairs(data.name))
 
     def _check(self, data: Data, runs: Runs, same: dict[str, int]) -> None:
         wrong = [name for name in runs if name.startswith("feedwater") and same[name] < data.pictures]
@@ -145,7 +148,7 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
         measured.note(f"{name}: {pictures.size(data.folder) / count / 1000:.0f} KB a picture")
         measured.note(index(data))
         data.draw(programs, rounds + 1)
-        measured.measure_encoding(data)
+        measured.measure_encoding(data, args.whole)
     measured.note(all_of_it.others())
     write(args, measured, about)
 
@@ -176,6 +179,7 @@ def main() -> None:
     parser.add_argument(
         "--encoding", metavar="NAME", default="", help=f"rows of some alone, by a part of the name: {names}"
     )
+    parser.add_argument("--whole", action="store_true", help="those rows on all cores too, in an hour more")
     parser.add_argument("--rounds", type=int, default=5, help="how often each contestant runs")
     parser.add_argument("--images", type=int, default=4000, help="images per run on all cores, at the least")
     parser.add_argument("--quick", action="store_true", help="two rounds")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import machine
 import path
-from unit import INDEX, NO_INDEX, Contestant, Data, Programs, Runs
+from unit import INDEX, NO_INDEX, Contestant, Data, Programs, Run, Runs
 
 HERE = Path(__file__).resolve().parent
 BEST, TFDATA = f"{path.PIL}, best", "tf.data, no antialias"
 LOCAL = {NO_INDEX: path.LOCAL, INDEX: path.LOCAL + path.INDEXED}
+LOCAL_KEPT = path.LOCAL + path.KEPT
 ALONE = {NO_INDEX: "unit alone, all cores", INDEX: "unit alone, all cores, indexed"}
 
 
@@ -41,8 +42,31 @@ def all_cores(programs: Programs, data: Data, tensorflow: str | None, rounds: in
                 result = path.measure(ours, name, str(data.folder), images, str(data.index))
             runs[name].append(result)
             print(f"  round {number + 1}: {name:38}{result['rate']:8.0f} images/s", flush=True)
-    runs[BEST] = [max(results, key=lambda result: result["rate"]) for results in zip(*(runs[name] for name in pil))]
+    runs[BEST] = best(runs, pil)
     return runs
+
+
+ENCODED_IMAGES = 2048
+"""Images per run of pictures in another encoding, some of which take a tenth of a second each."""
+
+
+def encoded(data: Data, rounds: int) -> Runs:
+    """Runs DataLoader and Feedwater on pictures in another encoding, once per round, with kept pixels too."""
+    pil = [f"{path.PIL}, {n} workers" for n in (machine.CORES, 2 * machine.CORES)]
+    names = [*pil, *LOCAL.values(), LOCAL_KEPT]
+    runs: Runs = {name: [] for name in names}
+    apart = machine.Apart(path.__file__)
+    for number, name in machine.turns(rounds, names):
+        result = path.measure(apart, name, str(data.folder), ENCODED_IMAGES, str(data.index))
+        runs[name].append(result)
+        print(f"  round {number + 1}: {name:38}{result['rate']:8.0f} images/s", flush=True)
+    runs[BEST] = best(runs, pil)
+    return runs
+
+
+def best(runs: Runs, names: list[str]) -> list[Run]:
+    """The fastest of some in each round."""
+    return [max(results, key=lambda result: result["rate"]) for results in zip(*(runs[name] for name in names))]
 
 
 def tensorflow_version(python: str) -> str:

@@ -17,6 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/feedwater-io/feedwater/client/agent"
+	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
+	"github.com/feedwater-io/feedwater/local"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	"github.com/feedwater-io/feedwater/span"
 	"github.com/feedwater-io/feedwater/watch/gpus"
 )
@@ -44,6 +47,7 @@ type agentOptions struct {
 	logOptions
 	indexPlace
 	lists        listPlace
+	keep         bytesize.Size
 	http         string
 	httpInsecure bool
 	logFile      string
@@ -66,6 +70,7 @@ func (o *agentOptions) flagSet() *pflag.FlagSet {
 	o.addTo(f)
 	o.addFlags(f, "")
 	o.lists.addFlags(f)
+	addKeep(f, &o.keep)
 	f.StringVar(&o.http, "http", "", "`address` for /metrics, /livez and /readyz: host:port of the first rank of this machine, the others count on from it")
 	f.BoolVar(&o.httpInsecure, "http-insecure", false, "allow --http, which is not encrypted, to other machines")
 	f.StringVar(&o.logFile, "log-file", "", "`file` that the log is appended to, besides what the trainer keeps of it for when the agent dies")
@@ -76,6 +81,9 @@ func (o *agentOptions) flagSet() *pflag.FlagSet {
 }
 
 func (o *agentOptions) checkFlags() error {
+	if err := checkKeep(envPrefix+"KEEP", o.keep); err != nil {
+		return err
+	}
 	if err := o.logOptions.checkFlags(); err != nil || o.http == "" {
 		return err
 	}
@@ -182,14 +190,18 @@ func runAgent(ctx context.Context) error {
 		return err
 	}
 	defer closeLists()
-	local := newLocalPipelines(log, c, lists, given, o.openIndex(o.lists.dir, log, nil), spans.Tracer())
+	pixels := pixelcache.New(int64(o.keep))
+	defer pixels.Close()
+	own := newLocalPipelines(log, c, local.Options{
+		Lists: lists, Tables: given, Index: o.openIndex(o.lists.dir, log, nil), Pixels: pixels, Tracer: spans.Tracer(),
+	})
 	end := exitGuardOf(ctx)
-	end.beforeForce(func() { logHanging(local.Storage().States(), log) })
+	end.beforeForce(func() { logHanging(own.Storage().States(), log) })
 	defer func() {
-		local.Close()
-		logHanging(local.Storage().States(), log)
+		own.Close()
+		logHanging(own.Storage().States(), log)
 	}()
-	a := newAgentFor(trainer, local, log, float64(c.all), readings)
+	a := newAgentFor(trainer, own, log, float64(c.all), readings)
 	stop := o.serveStatus(ctx, a, log)
 	defer stop()
 	end.beforeForce(stop)
@@ -199,13 +211,13 @@ func runAgent(ctx context.Context) error {
 
 // newAgentFor is the agent of the trainer that started this process, with that trainer's pidfd. cores is how many this
 // process may use.
-func newAgentFor(trainer *os.File, local *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings) *agent.Agent {
+func newAgentFor(trainer *os.File, own *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings) *agent.Agent {
 	return agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
 		TrainerPID: os.Getppid(), // it starts its agent itself
-		Connect:    newConnector(local),
-		List:       local.listFolder,
+		Connect:    newConnector(own),
+		List:       own.listFolder,
 		Log:        log,
 		Version:    version,
 		Build:      buildOf(),

@@ -121,6 +121,17 @@ func TestIndexPlace(t *testing.T) {
 	}
 }
 
+func TestKeepOfAnAgent(t *testing.T) {
+	t.Setenv("FEEDWATER_KEEP", "5MB")
+	if o, err := agentOptionsFromEnvironment(); err != nil || o.keep != 5e6 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	t.Setenv("FEEDWATER_KEEP", "100000TiB")
+	if _, err := agentOptionsFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_KEEP") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestProgress(t *testing.T) {
 	var w bytes.Buffer
 	p := newProgress(&w)

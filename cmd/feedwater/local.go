@@ -12,9 +12,6 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/local"
-	"github.com/feedwater-io/feedwater/pipeline"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
-	"github.com/feedwater-io/feedwater/server/tables"
 )
 
 // localPipelines are the pipelines of an agent's own process.
@@ -24,14 +21,10 @@ type localPipelines struct {
 	tracer trace.Tracer // nil: none
 }
 
-// newLocalPipelines returns those of an agent. lists says where lists of files are kept, given where those that
-// trainers give; index and tracer may be nil.
-func newLocalPipelines(
-	log *slog.Logger, c *cores, lists dataset.Options, given *tables.Store, index *pipeline.IndexOptions, tracer trace.Tracer,
-) *localPipelines {
-	return &localPipelines{cores: c, tracer: tracer, Pipelines: local.New(local.Options{
-		Lists: lists, Tables: given, Progress: scanProgress(log), Index: index, OnPanic: panicLog(log), Version: version, Build: buildOf(), Tracer: tracer, Log: log,
-	})}
+// newLocalPipelines returns those of an agent, that log.
+func newLocalPipelines(log *slog.Logger, c *cores, o local.Options) *localPipelines {
+	o.Progress, o.OnPanic, o.Version, o.Build, o.Log = scanProgress(log), panicLog(log), version, buildOf(), log
+	return &localPipelines{cores: c, tracer: o.Tracer, Pipelines: local.New(o)}
 }
 
 // newNode is the pipeline with that many workers; 0: this rank's share of the cores. plan is as local.Pipelines.Node has it.

@@ -19,7 +19,7 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/client/node"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/local"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
@@ -27,7 +27,7 @@ import (
 func pipelines(t *testing.T) *localPipelines {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), dataset.Options{}, nil, nil, nil)
+	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), local.Options{})
 	t.Cleanup(l.Close)
 	return l
 }

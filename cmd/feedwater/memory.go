@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -11,14 +12,29 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/pflag"
+
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 )
 
-// warnOfMemory logs if a node may take more memory for batches than there is. root is / but in tests.
-func warnOfMemory(log *slog.Logger, slots, share bytesize.Size, root string) {
+// addKeep is the flag --keep, or FEEDWATER_KEEP of an agent.
+func addKeep(f *pflag.FlagSet, keep *bytesize.Size) {
+	f.Var(keep, "keep", "memory for decoded pictures, which later epochs need not decode again: those that take longest to decode; none by default")
+}
+
+// checkKeep refuses more memory for decoded pictures than there is. name is what the flag is called.
+func checkKeep(name string, keep bytesize.Size) error {
+	if most := bytesize.Size(min(machineBytes("/"), groupBytes("/"))); keep > most {
+		return fmt.Errorf("%s %s: there are %s of memory, for all that runs here", name, &keep, &most)
+	}
+	return nil
+}
+
+// warnOfMemory logs if a node may take more memory for batches and kept pictures than there is. root is / but in tests.
+func warnOfMemory(log *slog.Logger, slots, share, keep bytesize.Size, root string) {
 	most := bytesize.Size(min(machineBytes(root), groupBytes(root)))
-	if all := slots + share; all > most {
-		log.Warn("--max-memory, with --share-memory, is more than there is: the node may be killed when it takes that much", "asked", all.String(), "there", most.String())
+	if all := slots + share + keep; all > most {
+		log.Warn("--max-memory, with --share-memory and --keep, is more than there is: the node may be killed when it takes that much", "asked", all.String(), "there", most.String())
 	}
 }
 

@@ -86,12 +86,12 @@ func TestWarnOfMemory(t *testing.T) {
 	log := newBook()
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	root := tree(t, map[string]string{"proc/meminfo": "MemFree:  1 kB\nMemTotal:    4194304 kB\n"})
-	warnOfMemory(logger, 3<<30, 1<<30, root)
-	warnOfMemory(logger, 1<<40, 0, t.TempDir())
+	warnOfMemory(logger, 2<<30, 1<<30, 1<<30, root)
+	warnOfMemory(logger, 1<<40, 0, 0, t.TempDir())
 	if s := log.String(); s != "" {
 		t.Errorf("what is there, or may be: %s", s)
 	}
-	warnOfMemory(logger, 4<<30, 1<<20, root)
+	warnOfMemory(logger, 4<<30, 0, 1<<20, root)
 	if s := log.String(); !strings.Contains(s, "--max-memory") || !strings.Contains(s, "there=4GiB") || strings.Count(s, "\n") != 1 {
 		t.Errorf("more than is there: %q", s)
 	}

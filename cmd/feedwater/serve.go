@@ -21,6 +21,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/span"
@@ -42,6 +43,7 @@ type serveOptions struct {
 	memory    bytesize.Size
 	share     bytesize.Size
 	ahead     bytesize.Size
+	keep      bytesize.Size
 	lists     listPlace
 	indexes   indexPlace
 	drain     time.Duration
@@ -84,6 +86,7 @@ SIGTERM and Ctrl-C finish what is in flight, then exit 0; a second Ctrl-C ends t
 	f.IntVar(&o.workers, "workers", 0, "samples to decode at once (default: one per core this process may use)")
 	f.Var(&o.memory, "max-memory", "memory for batches in the making and on their way; by default 4GiB, or half of what this machine or its control group has")
 	f.Var(&o.share, "share-memory", "make batches that several jobs want once, and keep so much of them for those that come later; none by default")
+	addKeep(f, &o.keep)
 	o.lists.addFlags(f)
 	f.StringVar(&o.links, "links", "", "where links in the data may lead: beneath, which is their root, or anywhere (default: beneath if there are --identities)")
 	f.Var(o.preloads, "preload", "data set of --data, or of a folder below it, to list before the node is ready; more than once for more")
@@ -134,7 +137,7 @@ func (o *serveOptions) checkFlags() error {
 		}
 	}
 	for _, err := range []error{
-		o.logOptions.checkFlags(), o.preloads.checkRoots(o.data), checkProfile(o.pprof), o.secureOptions.checkFlags(o.listen, o.http, o.data.sortedNames()),
+		o.logOptions.checkFlags(), checkKeep("--keep", o.keep), o.preloads.checkRoots(o.data), checkProfile(o.pprof), o.secureOptions.checkFlags(o.listen, o.http, o.data.sortedNames()),
 	} {
 		if err != nil {
 			return err
@@ -166,7 +169,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return err
 	}
 	defer stopProbes()
-	warnOfMemory(log, o.memory, o.share, "/")
+	warnOfMemory(log, o.memory, o.share, o.keep, "/")
 	limit := limitMemory(int64(o.memory + o.share + o.aheadMemory()))
 	defer limit.restoreLimit()
 	lists, given, closeLists, err := o.lists.openLists(log)
@@ -174,7 +177,9 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return err
 	}
 	defer closeLists()
-	p, err := o.openPipeline(log, limit)
+	pixels := pixelcache.New(int64(o.keep))
+	defer pixels.Close()
+	p, err := o.openPipeline(pixels, log, limit)
 	if err != nil {
 		return err
 	}
@@ -186,7 +191,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	defer spans.Close()
 	lists.Progress = scanProgress(log)
 	s := server.New(server.Options{
-		Engine: server.NewEngine(p, lists), Tables: given, ReadCache: lists.ReadCache,
+		Engine: server.NewEngine(p, lists), Tables: given, ReadCache: lists.ReadCache, Pixels: pixels,
 		Roots: o.absoluteRoots(), LinksBeneath: o.linksBeneath(),
 		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
 		Version: version, Build: buildOf(),
@@ -207,8 +212,9 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 }
 
 // openPipeline starts the workers. What they keep from picture to picture is counted by limit.
-func (o *serveOptions) openPipeline(log *slog.Logger, limit *memoryLimit) (*pipeline.Pipeline, error) {
+func (o *serveOptions) openPipeline(pixels *pixelcache.Cache, log *slog.Logger, limit *memoryLimit) (*pipeline.Pipeline, error) {
 	return pipeline.Open(pipeline.Options{
+		Pixels:  pixels,
 		Workers: o.workers, OnPanic: panicLog(log), TestNode: o.testNode,
 		Index:       o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
 		ReadTimeout: o.read, ReadAhead: readAhead(o.ahead),

@@ -511,6 +511,7 @@ func TestServeRefuses(t *testing.T) {
 		"negative":        {func(o *serveOptions) { o.workers = -1 }, "--workers -1"},
 		"very many":       {func(o *serveOptions) { o.workers = 1_000_000 }, "--workers 1000000"},
 		"no memory":       {func(o *serveOptions) { o.memory = 0 }, "--max-memory 0: no batch fits; give 1MiB at least"},
+		"kept too much":   {func(o *serveOptions) { o.keep = 1 << 60 }, "GiB of memory, for all that runs here"},
 		"hardly memory":   {func(o *serveOptions) { o.memory = leastMemory - 1 }, "give 1MiB at least"},
 		"drain":           {func(o *serveOptions) { o.drain = -time.Second }, "--drain-timeout -1s"},
 		"no port":         {func(o *serveOptions) { o.listen = "localhost" }, "missing port in address; write host:port"},

@@ -17,7 +17,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/local"
 	"github.com/feedwater-io/feedwater/span"
 )
 
@@ -49,7 +49,7 @@ func TestSpansWithoutNodes(t *testing.T) {
 	writeLarge(t, filepath.Join(dir, slow))
 	kept := tracetest.NewInMemoryExporter()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), dataset.Options{}, nil, nil, sdk.NewTracerProvider(sdk.WithSyncer(kept)).Tracer("test"))
+	l := newLocalPipelines(slog.New(slog.DiscardHandler), newCores(), local.Options{Tracer: sdk.NewTracerProvider(sdk.WithSyncer(kept)).Tracer("test")})
 	t.Cleanup(l.Close)
 	f := openFleet(t, client.Options{Plan: at(crops, dir), Local: ownNode(t, l, 2), Tracer: l.tracer})
 	info, err := f.Open(t.Context())

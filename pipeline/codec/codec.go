@@ -214,6 +214,12 @@ func (d *Decoder) Check() error {
 	return d.Decode(image.Rect(0, 0, 1, 1), nowhere{})
 }
 
+// ReadsWhole reports whether decoding any region of the parsed file reads the whole file, for its verdict.
+func (d *Decoder) ReadsWhole() bool {
+	f, is := d.current.(*wholeFormat)
+	return is && !f.Verified()
+}
+
 // nowhere is a sink that keeps nothing.
 type nowhere struct{}
 

@@ -123,6 +123,17 @@ def test_with_an_index_and_without(data: Path, expected: str, tmp_path: Path, mo
     assert digest(make(data), 2) == expected
 
 
+def test_with_kept_pixels(nodes: Any, data: Path, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEEDWATER_KEEP", "1GiB")  # for the node, which then has it from here, and the Loader
+    assert digest(make(data), 2) == expected
+    address = nodes.start(data, listen="127.0.0.1:0")
+    for _ in range(2):
+        assert digest(remote([address]), 2) == expected
+    node = nodes.running[0]
+    assert node.metric("feedwater_node_pixel_cache_hits_total") > 0
+    assert node.metric("feedwater_node_pixel_cache_used_bytes") > 0
+
+
 @pytest.mark.parametrize("batch_size", [1, 7, 500])
 def test_with_any_batch_size(data: Path, expected: str, batch_size: int) -> None:
     assert digest(make(data, batch_size=batch_size), 2) == expected

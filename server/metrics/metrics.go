@@ -13,6 +13,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/batchmem"
 	"github.com/feedwater-io/feedwater/server/demand"
@@ -33,7 +34,7 @@ type Engine interface {
 	Work() pipeline.Work
 }
 
-// Sources are what a Collector reads whenever it is asked. All of them are required but for ReadCache.
+// Sources are what a Collector reads whenever it is asked. All of them are required but for ReadCache and Pixels.
 type Sources struct {
 	Engine  Engine
 	Memory  *batchmem.Memory
@@ -44,6 +45,8 @@ type Sources struct {
 	Storage *bulkhead.Roots
 	// ReadCache may be nil.
 	ReadCache *readcache.Cache
+	// Pixels may be nil.
+	Pixels *pixelcache.Cache
 	// Roots are the folders of those that have names, by name.
 	Roots          map[string]string
 	Version, Build string
@@ -98,7 +101,7 @@ func New(s Sources) *Collector {
 			newOptionalGauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.Demand.AllNodes),
 			newGauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.Streams.IsDraining()) }),
 			newInfo(&s),
-			newRootMetrics(s.Storage, s.Roots), newTrafficMetrics(slices.Collect(maps.Values(s.Roots))), newCacheMetrics(s.ReadCache),
+			newRootMetrics(s.Storage, s.Roots), newTrafficMetrics(slices.Collect(maps.Values(s.Roots))), newCacheMetrics(s.ReadCache), newPixelMetrics(s.Pixels),
 		},
 	}
 }
