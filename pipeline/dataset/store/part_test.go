@@ -126,6 +126,37 @@ func TestAllInPlaceOfTheRest(t *testing.T) {
 	}
 }
 
+// TestOtherSizeOfTheSameVersion: one answer may be wrong, and an object that is another one without another ETag, as where
+// somebody wrote over a server's file, is told.
+func TestOtherSizeOfTheSameVersion(t *testing.T) {
+	s := serve(t)
+	data := bytesOf(1000)
+	s.Put("p/x", data)
+	for _, wrong := range []int{1, 3, 1000} {
+		for _, r := range [][2]int{{0, 1000}, {100, 200}} {
+			from := open(t, s.Place("p"), time.Minute)
+			o := object(t, from, "x")
+			left := wrong
+			s.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+				if left--; left < 0 || r.Method != http.MethodGet {
+					return false
+				}
+				w.Header().Set("ETag", buckettest.ETag(data))
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data[:900]))
+				return true
+			})
+			got, err := read(t, from, o, int64(r[0]), r[1])
+			if wrong < 4 && (err != nil || !bytes.Equal(got, data[r[0]:r[0]+r[1]])) {
+				t.Errorf("%v, after %d wrong answers: %v", r, wrong, err)
+			}
+			if wrong > 4 && (!errors.As(err, new(*store.ChangedError)) || !strings.Contains(err.Error(), "900 bytes")) {
+				t.Errorf("%v: %v, want a ChangedError", r, err)
+			}
+			s.Fail(nil)
+		}
+	}
+}
+
 // TestReadsAreTold: whoever asks is told of reads that end well, and of no others.
 func TestReadsAreTold(t *testing.T) {
 	s := serve(t)
