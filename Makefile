@@ -290,7 +290,8 @@ sources-cold: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
 
 sources-faults: build $(VENV)/.ready $(TOOLS)/versitygw $(TOOLS)/toxiproxy/server
 	$(call say,faults of a bucket)
-	PYTHONPATH=python $(VENV)/bin/python bench/sources_faults.py --versitygw $(TOOLS)/versitygw --toxiproxy $(TOOLS)/toxiproxy/server
+	$(GO) build -o bin/bench-troubleproxy ./bench/troubleproxy
+	PYTHONPATH=python $(VENV)/bin/python bench/sources_faults.py --versitygw $(TOOLS)/versitygw --toxiproxy $(TOOLS)/toxiproxy/server --troubleproxy bin/bench-troubleproxy $(FEEDWATER_PHOTOS)
 
 bin/bench-bucket:
 	$(GO) build -o $@ ./bench/bucket

@@ -197,12 +197,12 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def running(port: int, *command: str) -> Iterator[None]:
+def running(port: int, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     """A program that listens, and is ended with the block."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         wait_for(port, process)
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()
@@ -250,15 +250,15 @@ def versity_gateway(program: str, root: Path, place: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running_nodes(*data: str) -> Iterator[list[str]]:
-    """The addresses of nodes, of which each serves what it is given as --data."""
+def running_nodes(*data: str) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    """Nodes by their addresses, of which each serves what it is given as --data."""
     with contextlib.ExitStack() as stack:
-        nodes = []
+        nodes = {}
         for served in data:
             port = free_port()
             listen = ("serve", "--listen", f"127.0.0.1:{port}", "--data", served, "--log-level", "error")
-            stack.enter_context(running(port, os.environ["FEEDWATER_BINARY"], *listen))
-            nodes.append(f"127.0.0.1:{port}")
+            program = os.environ["FEEDWATER_BINARY"]
+            nodes[f"127.0.0.1:{port}"] = stack.enter_context(running(port, program, *listen))
         yield nodes
 
 
@@ -294,7 +294,7 @@ def main() -> int:
         sources |= {f"{name} by HTTP": (f"http://{web}/plain/{PARTS[name]}", {}) for name in ("list", "MDS")}
         in_bucket = f"photos=s3://data/photos{end}"
         nodes = stack.enter_context(running_nodes(f"photos={root / 'photos'}", in_bucket, in_bucket))
-        sources["three nodes, two of them on the bucket"] = ("photos", {"nodes": nodes})
+        sources["three nodes, two of them on the bucket"] = ("photos", {"nodes": list(nodes)})
         print(f"| {'source':40} | {'digest':16} | seconds |\n|{'-' * 42}|{'-' * 18}|--------:|")
         digests = set()
         for name, (source, options) in sources.items():

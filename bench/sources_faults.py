@@ -1,20 +1,21 @@
 """What becomes of a bucket's faults: the same batches, or an error that names the object.
 
-A VersityGW lies behind toxiproxy, which delays, cuts, resets and truncates connections, and behind a proxy of this
-script, which refuses some requests. For each row two epochs have the digest of the folder. Then an object is replaced,
-cut and removed, while a job runs.
+A VersityGW lies behind toxiproxy, which delays, cuts, resets and truncates connections, or behind troubleproxy, which
+does so with single requests. For each row two epochs have the digest of the folder. So have jobs whose nodes read the
+folder and the bucket, one of which is killed, and such that go on from the one to the other. Then a loop is timed, and
+objects are replaced, cut and removed while a job runs. Without photographs pictures are made.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import http.client
-import http.server
 import itertools
 import json
 import os
-import socketserver
+import subprocess
 import sys
 import tempfile
 import threading
@@ -24,9 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import feedwater
+import numpy as np
+import PIL.Image
 from feedwater import Loader
 
-from sources import KEYS, digest_of, free_port, prepare_photos, put_object, running, versity_gateway
+from sources import KEYS, digest_of, free_port, prepare_photos, put_object, running, running_nodes, versity_gateway
 
 TOXICS: dict[str, list[dict[str, Any]]] = {
     "calm": [],
@@ -36,108 +39,72 @@ TOXICS: dict[str, list[dict[str, Any]]] = {
     "a third of connections is reset": [{"type": "reset_peer", "toxicity": 0.33, "attributes": {"timeout": 50}}],
     "half end after 300 KB": [{"type": "limit_data", "toxicity": 0.5, "attributes": {"bytes": 300_000}}],
     "one in 20 falls silent": [{"type": "timeout", "toxicity": 0.05, "attributes": {"timeout": 0}}],
+    "one in 50 has a byte a second": [
+        {"type": "slicer", "toxicity": 0.02, "attributes": {"average_size": 1, "delay": 1_000_000}}
+    ],
 }
 """By what is said of them: toxiproxy's, of what the server sends."""
-REFUSED = 10
-"""One in so many requests is refused."""
+FAULTS = {
+    "503 SlowDown": "503",
+    "500": "500",
+    "429": "429",
+    "a reset": "reset",
+    "half a body": "cut",
+    "a length that is wrong": "long",
+}
+"""What becomes of one in ten requests, as troubleproxy calls it."""
+STALLS = {
+    "25 ± 20 ms, 1 % of answers take 1 s": (0.005, ("--latency", "25ms", "--jitter", "20ms", "--late", "0.01")),
+    "10 % of answers are 503": (0.02, ("--fault", "503")),
+}
+"""Which share of its time a loop may wait, and troubleproxy's flags."""
+STALL_EPOCHS = 4
+LARGE = 24
 
 
 class Toxiproxy:
-    """A program of that name, before a server."""
+    """A program of that name, before a server.
+
+    Each row has a proxy of its own, which stays: it hangs where toxics are taken from connections that have ended.
+    """
 
     def __init__(self, control: int, server: str) -> None:
-        self._control, self.address = control, f"127.0.0.1:{free_port()}"
-        self._ask("POST", "/proxies", {"name": "bucket", "listen": self.address, "upstream": server, "enabled": True})
+        self._control, self._server = control, server
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+    def _ask(self, path: str, body: dict[str, Any]) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self._control)
-        connection.request(method, path, None if body is None else json.dumps(body))
+        connection.request("POST", path, json.dumps(body))
         answer = connection.getresponse()
         said = answer.read()
         connection.close()
         if answer.status >= 300:
-            raise SystemExit(f"toxiproxy: {method} {path}: {answer.status} {said!r}")
+            raise SystemExit(f"toxiproxy: POST {path}: {answer.status} {said!r}")
 
-    @contextlib.contextmanager
-    def poisoned(self, toxics: list[dict[str, Any]]) -> Iterator[None]:
-        """Has the toxics while the block runs."""
+    def add_proxy(self, *toxics: dict[str, Any]) -> str:
+        """The address of a proxy with toxics."""
+        address = f"127.0.0.1:{free_port()}"
+        self._ask("/proxies", {"name": address, "listen": address, "upstream": self._server, "enabled": True})
         for at, toxic in enumerate(toxics):
-            self._ask("POST", "/proxies/bucket/toxics", {"name": f"toxic{at}", "stream": "downstream", **toxic})
-        try:
-            yield
-        finally:
-            for at in range(len(toxics)):
-                self._ask("DELETE", f"/proxies/bucket/toxics/toxic{at}")
+            self._ask(f"/proxies/{address}/toxics", {"name": f"toxic{at}", "stream": "downstream", **toxic})
+        return address
 
-    def cut(self, seconds: float) -> None:
-        """Ends all connections, and takes none for so long."""
-        self._ask("POST", "/proxies/bucket", {"enabled": False})
+    def cut(self, address: str, seconds: float) -> None:
+        """Ends all connections of a proxy, and has it take none for so long."""
+        self._ask(f"/proxies/{address}", {"enabled": False})
         time.sleep(seconds)
-        self._ask("POST", "/proxies/bucket", {"enabled": True})
-
-
-class Refusing(http.server.BaseHTTPRequestHandler):
-    """A proxy that refuses one in REFUSED requests, as a bucket that is asked too often does."""
-
-    protocol_version = "HTTP/1.1"
-    server_address: str
-    count = itertools.count(1)
-
-    def do_GET(self) -> None:
-        """Asks the server, or refuses."""
-        if next(self.count) % REFUSED == 0:
-            self._answer(503, [], b"<Error><Code>SlowDown</Code></Error>")
-            return
-        connection = http.client.HTTPConnection(self.server_address)
-        connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        answer = connection.getresponse()
-        body = answer.read()
-        passed = [pair for pair in answer.getheaders() if pair[0].lower() not in ("connection", "transfer-encoding")]
-        self._answer(answer.status, passed, body)
-        connection.close()
-
-    def do_HEAD(self) -> None:
-        """Likewise."""
-        self.do_GET()
-
-    def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        self.send_response_only(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        if not any(name.lower() == "content-length" for name, _ in headers):
-            self.send_header("Content-Length", str(len(body)))
-        with contextlib.suppress(OSError):  # who asked needs it no more
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Says nothing."""
-
-
-class Threaded(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    """Answers many at once."""
-
-    daemon_threads = True
-    request_queue_size = 128
+        self._ask(f"/proxies/{address}", {"enabled": True})
 
 
 @contextlib.contextmanager
-def refusing(server: str) -> Iterator[str]:
-    """The address of a proxy that refuses some requests to a server."""
-    kind = type("Refusing", (Refusing,), {"server_address": server})
-    proxy = Threaded(("127.0.0.1", 0), kind)
-    thread = threading.Thread(target=proxy.serve_forever)
-    thread.start()
+def troubled(program: str, server: str, *trouble: str) -> Iterator[str]:
+    """The address of a troubleproxy before a server."""
+    process = subprocess.Popen([program, *trouble, server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None
     try:
-        yield f"127.0.0.1:{proxy.server_address[1]}"
+        yield process.stdout.readline().strip()
     finally:
-        proxy.shutdown()
-        thread.join()
-        proxy.server_close()
+        process.stdin.close()
+        process.wait()
 
 
 def place_of(address: str) -> str:
@@ -160,6 +127,16 @@ def said_of(address: str, spoil: Callable[[], None]) -> str:
     return ""
 
 
+def refused(place: str) -> str:
+    """What is said where nothing can be read."""
+    try:
+        with Loader(place, feedwater.transforms.CenterCrop(64), batch_size=8, start_timeout=10) as loader:
+            next(iter(loader))
+    except feedwater.Error as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
 def change(objects: Path, server: str) -> dict[str, tuple[Callable[[], None], str]]:
     """What happens to the last photograph, and what is said of it.
 
@@ -177,49 +154,161 @@ def change(objects: Path, server: str) -> dict[str, tuple[Callable[[], None], st
     return {"replaced": (replace, "has version"), "cut": (cut, "bytes"), "removed": (last.unlink, "is gone")}
 
 
+def add_large(root: Path) -> None:
+    """Pictures of half a megabyte beside small ones: bodies that no socket's buffer holds."""
+    rng = np.random.default_rng(2)
+    for at in range(LARGE):
+        noise = PIL.Image.fromarray(rng.integers(0, 256, (225, 300, 3), dtype=np.uint8))
+        noise.resize((1200, 900)).save(root / f"class{at % 3}" / f"large{at:03}.jpg", quality=95)
+
+
+def stream_of(loader: Loader, total: Any, batches: int | None = None, then: Callable[[], None] | None = None) -> None:
+    """Adds so many batches, or the rest of two epochs, to a digest; then is called after the third."""
+    taken = 0
+    while loader.state_dict()["epoch"] < 2 and taken != batches:
+        for images, labels in loader:
+            total.update(np.asarray(images).tobytes() + np.asarray(labels).astype("<i8").tobytes())
+            taken += 1
+            if taken == 3 and then is not None:
+                then()
+            if taken == batches:
+                break
+
+
+def jobs(folder: Path, server: str) -> Iterator[tuple[str, str, float]]:
+    """Names, digests and seconds of jobs whose nodes read the folder and the bucket."""
+    crop, options = feedwater.transforms.RandomResizedCrop(96), {"batch_size": 64, "shuffle": True, "seed": 5}
+    here, bucket = f"photos={folder}", f"photos={place_of(server)}"
+    with running_nodes(here, bucket, bucket) as nodes:
+        for name, killed in {"three nodes": None, "three nodes, one is killed": list(nodes.values())[1]}.items():
+            total, began = hashlib.sha256(), time.perf_counter()
+            with Loader("photos", crop, nodes=list(nodes), **options) as loader:
+                stream_of(loader, total, then=killed and killed.kill)
+            yield name, total.hexdigest()[:16], time.perf_counter() - began
+        there = [list(nodes)[2], next(iter(nodes))]
+        for name, order in {
+            "bucket, resumed on the folder": there,
+            "folder, resumed on the bucket": there[::-1],
+        }.items():
+            total, began = hashlib.sha256(), time.perf_counter()
+            with Loader("photos", crop, nodes=[order[0]], **options) as loader:
+                stream_of(loader, total, batches=3)
+                state = loader.state_dict()
+            with Loader("photos", crop, nodes=[order[1]], **options) as loader:
+                loader.load_state_dict(state)
+                stream_of(loader, total)
+            yield name, total.hexdigest()[:16], time.perf_counter() - began
+
+
+def stall_of(source: Any, step_s: float) -> float:
+    """The share of its time that a loop waits whose steps take so long. The first epoch does not count."""
+    crop = feedwater.transforms.RandomResizedCrop(96)
+    waited = worked = 0.0
+    with Loader(source, crop, batch_size=64, shuffle=True, seed=5) as loader:
+        for epoch in range(1 + STALL_EPOCHS):
+            batches, end = iter(loader), object()
+            while True:
+                asked = time.perf_counter()
+                if next(batches, end) is end:
+                    break
+                came = time.perf_counter()
+                time.sleep(step_s)
+                if epoch:
+                    waited += came - asked
+                    worked += time.perf_counter() - came
+    return waited / (waited + worked)
+
+
+class Table:
+    """Rows that are printed at once, and how many are not as they should be."""
+
+    def __init__(self) -> None:
+        self.bad = 0
+
+    def add_row(self, name: str, found: str, good: bool, took: float | None = None) -> None:
+        """Prints a row."""
+        self.bad += not good
+        seconds = "" if took is None else f"{took:.2f}"
+        print(f"| {name:44} | {found:16} | {seconds:>7} | {'' if good else 'WRONG'} |", flush=True)
+
+
+def check_digests(table: Table, want: str, toxiproxy: Toxiproxy, server: str, proxy: str, folder: Path) -> None:
+    """Two epochs through each trouble."""
+
+    def add_bucket(name: str, address: str) -> None:
+        digest, took = digest_of(place_of(address))
+        table.add_row(name, digest, digest == want, took)
+
+    for name, toxics in TOXICS.items():
+        add_bucket(name, toxiproxy.add_proxy(*toxics))
+    address = toxiproxy.add_proxy()
+    cutter = threading.Thread(target=toxiproxy.cut, args=[address, 2])
+    cutter.start()
+    add_bucket("no server for 2 s", address)
+    cutter.join()
+    for name, fault in FAULTS.items():
+        with troubled(proxy, server, "--fault", fault) as address:
+            add_bucket(f"one in ten: {name}", address)
+    for name, digest, took in jobs(folder, server):
+        table.add_row(name, digest, digest == want, took)
+
+
+def check_errors(table: Table, toxiproxy: Toxiproxy, server: str, objects: Path) -> None:
+    """What is said of objects that change, and of what cannot be read."""
+    last = max(path for path in (objects / "data" / "photos").rglob("*.*")).name
+    address = toxiproxy.add_proxy()
+    for name, (spoil, says) in change(objects, server).items():
+        said = said_of(address, spoil)
+        table.add_row(f"an object is {name}", "DataError" if said else "nothing", says in said and last in said)
+        print(f"    {said}")
+    said = refused(f"s3://data/none?endpoint=http://{server}")
+    table.add_row("a prefix without an object", said.partition(":")[0], said.startswith("DataError") and "none" in said)
+    print(f"    {said}")
+    os.environ |= {name: key[::-1] for name, key in KEYS.items() if "SECRET" in name}
+    said = refused(place_of(server))
+    os.environ.update(KEYS)
+    table.add_row("a wrong key", said.partition(":")[0], "SignatureDoesNotMatch" in said)
+    print(f"    {said}")
+
+
+def check_stalls(table: Table, server: str, proxy: str, folder: Path, step_s: float) -> None:
+    """How long a loop waits that is slower than the machine."""
+    least = stall_of(folder, step_s)
+    table.add_row("stall: the folder", f"{least:.2%}", True, step_s)
+    for name, (limit, trouble) in STALLS.items():
+        with troubled(proxy, server, *trouble) as address:
+            stall = stall_of(place_of(address), step_s)
+        table.add_row(f"stall: {name}", f"{stall:.2%} of {limit:.1%}", stall <= limit + least, step_s)
+
+
 def main() -> int:
     """Prints the table; 1 where something else came."""
     parse = argparse.ArgumentParser(description=__doc__)
     parse.add_argument("photos", type=Path, nargs="?")
     parse.add_argument("--versitygw", required=True)
     parse.add_argument("--toxiproxy", required=True)
+    parse.add_argument("--troubleproxy", required=True)
     asked = parse.parse_args()
     os.environ.update(KEYS)
-    bad = 0
+    table = Table()
     with tempfile.TemporaryDirectory() as made, contextlib.ExitStack() as stack:
-        root = Path(made) / "data"
-        prepare_photos(asked.photos, root / "photos")
-        want, took = digest_of(root / "photos")
-        server = stack.enter_context(versity_gateway(asked.versitygw, root, Path(made)))
+        folder = Path(made) / "data" / "photos"
+        prepare_photos(asked.photos, folder)
+        if asked.photos is None:
+            add_large(folder)
+        want, took = digest_of(folder)
+        server = stack.enter_context(versity_gateway(asked.versitygw, folder.parent, Path(made)))
         control = free_port()
         stack.enter_context(running(control, asked.toxiproxy, "-host", "127.0.0.1", "-port", str(control)))
         toxiproxy = Toxiproxy(control, server)
-        print(f"| {'bucket':40} | {'digest':16} | seconds |\n|{'-' * 42}|{'-' * 18}|--------:|")
-        print(f"| {'the folder':40} | {want:16} | {took:7.2f} |")
-
-        def row(name: str, address: str) -> None:
-            nonlocal bad
-            digest, took = digest_of(place_of(address))
-            bad += digest != want
-            print(f"| {name:40} | {digest:16} | {took:7.2f} |", flush=True)
-
-        for name, toxics in TOXICS.items():
-            with toxiproxy.poisoned(toxics):
-                row(name, toxiproxy.address)
-        cutter = threading.Thread(target=toxiproxy.cut, args=[2])
-        cutter.start()
-        row("no server for 2 s", toxiproxy.address)
-        cutter.join()
-        row(f"one in {REFUSED} requests is refused", stack.enter_context(refusing(server)))
-        last_name = max(path for path in (root / "photos").rglob("*.*")).name
-        for name, (spoil, says) in change(Path(made) / "objects", server).items():
-            said = said_of(toxiproxy.address, spoil)
-            good = says in said and last_name in said
-            bad += not good
-            print(f"an object is {name}: {said or 'nothing is said'}")
-    if bad:
-        print(f"{bad} rows are not as they should be", file=sys.stderr)
-    return 1 if bad else 0
+        table.add_row("the folder", want, True, took)
+        check_digests(table, want, toxiproxy, server, asked.troubleproxy, folder)
+        batches = 2 * -(-sum(path.is_file() for path in folder.rglob("*")) // 64)
+        check_stalls(table, server, asked.troubleproxy, folder, max(0.2, 3 * took / batches))
+        check_errors(table, toxiproxy, server, Path(made) / "objects")
+    if table.bad:
+        print(f"{table.bad} rows are not as they should be", file=sys.stderr)
+    return 1 if table.bad else 0
 
 
 if __name__ == "__main__":
