@@ -34,7 +34,7 @@ differ=$(dpkg --instdir="$root" --admindir="$root/var/lib/dpkg" --verify feedwat
 grep -q 'nothing to serve' "$dir/said" || fail "$(cat "$dir/said")"
 
 # Told what to serve, it does.
-mkdir "$dir/pictures"
+mkdir -p "$dir/pictures/class"
 sed -i "s|^#data: .*|data: {pictures: $dir/pictures}|; s|^#listen: .*|listen: 127.0.0.1:0|" "$root/etc/feedwater/feedwater.yaml"
 FEEDWATER_CACHE_DIR=$dir/cache "$root/usr/bin/feedwater" serve --config "$root/etc/feedwater/feedwater.yaml" 2>"$dir/log" &
 node=$!

@@ -104,6 +104,11 @@ def masked(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     return {**sample, "mask": sample["image"][..., 0] > 127, "index": np.int32(sample["index"])}
 
 
+def has_wave(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Whether the process has a module that the program's script alone imports."""
+    return {**sample, "wave": int("wave" in sys.modules)}
+
+
 def see_masks(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """Pictures, masks and what they were given as, with the masks turned around."""
     kinds = [type(one).__name__ for one in _listed(sample["image"]) + _listed(sample["mask"])]

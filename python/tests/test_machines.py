@@ -818,16 +818,18 @@ def test_a_daemonic_process_has_batches_and_is_told_of_python(real: str, picture
         assert told == 3 if not python else "this one is daemonic" in told and "batch_transform" in told
 
 
-def test_a_program_from_standard_input_is_told_to_be_a_file(real: str, pictures: Path) -> None:
+def test_a_program_from_standard_input_may_have_functions_of_modules(real: str, pictures: Path) -> None:
     code = f"""
 import feedwater, test_machines
+def own(sample, rng): return sample
+print(len(next(iter(feedwater.Loader({str(pictures)!r}, python=test_machines.kept, python_workers=1, batch_size=1)))))
 try:
-    next(iter(feedwater.Loader({str(pictures)!r}, python=test_machines.kept, python_workers=1, batch_size=1)))
-except feedwater.PythonError as error:
+    feedwater.Loader({str(pictures)!r}, python=own, batch_size=1)
+except TypeError as error:
     print(error)
 """
     told = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, timeout=120, check=True)
-    assert "is no file that they could import: save it as one" in told.stdout
+    assert told.stdout.startswith("2\n") and "put it into a file and import it from there" in told.stdout
 
 
 # -- more modes of torch -----------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from python_functions import Trip, drawn
 import feedwater
 from feedwater import transforms
 from feedwater._python import batches as python_module
+from feedwater._python import pool as pool_module
 
 pytestmark = pytest.mark.usefixtures("real")
 
@@ -388,6 +389,42 @@ def test_a_script_without_a_guard_is_told(data: Path, tmp_path: Path) -> None:
     _, said = program.communicate(timeout=120)
     assert program.returncode == 1
     assert "PythonError" in said and 'if __name__ == "__main__":' in said
+
+
+def test_the_script_is_not_run_again_where_the_function_is_not_of_it(data: Path, tmp_path: Path) -> None:
+    """No guard is needed then, and what the script imports is not imported again."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+import sys, wave
+sys.path.insert(0, {str(HERE)!r})
+import feedwater, python_functions
+from feedwater import transforms
+print("the script runs", flush=True)
+loader = feedwater.Loader({str(data)!r}, transforms.CenterCrop(16), python=python_functions.has_wave, python_workers=2,
+                          batch_size=8, fields=("wave",))
+print({{int(one) for (wave,) in loader for one in wave}}, flush=True)
+loader.close()
+"""
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "the script runs\n{0}\n"), done.stderr
+
+
+def test_other_processes_run_the_script_as_before() -> None:
+    from multiprocessing import spawn
+
+    before = spawn.get_preparation_data
+    with pool_module.leave_main_out(b"of a module"):
+        assert spawn.get_preparation_data is not before
+        assert spawn.get_preparation_data("Process-1") == before("Process-1")
+        assert {*before("feedwater-python-0")} - {*spawn.get_preparation_data("feedwater-python-0")} <= {
+            "init_main_from_name",
+            "init_main_from_path",
+        }
+    assert spawn.get_preparation_data is before
+    with pool_module.leave_main_out(b"c__main__ here"):
+        assert spawn.get_preparation_data is before
 
 
 def test_a_prompt_is_told_that_nobody_finds_its_functions(data: Path) -> None:

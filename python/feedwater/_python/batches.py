@@ -316,12 +316,13 @@ class Stage:
         self._tell_after_s = max(self._tell_after_s, waited.seconds, TURN_S) * 2
         started = self.pool.count_started()
         log.warning(
-            "python= works on the first batch since %.0f s: %d of %d processes have started. Each imports the module "
-            "of %s, and what that imports. %s",
+            "python= works on the first batch since %.0f s: %d of %d processes have started. Each %s. %s",
             waited.seconds,
             started,
             self.pool.count,
-            self.name,
+            f"runs the program's script up to its guard, as {self.name} is of it: in a module of its own it needs none"
+            if self.pool.of_main
+            else f"imports the module of {self.name}, and what that imports",
             "All wait for samples to be done" if started == self.pool.count else "python_workers= starts fewer of them",
         )
 

@@ -16,7 +16,6 @@ import select
 import signal
 import socket
 import struct
-import sys
 import time
 import weakref
 from collections import deque
@@ -38,18 +37,12 @@ log = logging.getLogger("feedwater")
 DEATHS, DEATHS_WITHIN_S = 3, 60
 GRACE_S, TURN_S = 1, 0.1
 BOARD_BYTES = 4096
+NAME = "feedwater-python-"
+"""How names of the processes begin."""
 GUARD = (
     'Is the script itself guarded by `if __name__ == "__main__":`? Its other lines run again in each process, as with '
     "DataLoader(multiprocessing_context='spawn')"
 )
-
-
-def _start_advice() -> str:
-    """What makes processes end while they start, most often."""
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    if main is not None and not os.path.isfile(main):
-        return f"The program itself is {main}, which is no file that they could import: save it as one, and run that"
-    return GUARD
 
 
 class Member:
@@ -77,7 +70,7 @@ class Pool:
     """A fixed number of processes. Not for two threads at once, except drop_handles."""
 
     def __init__(self, function: bytes, look: Look, count: int) -> None:
-        self.count = count
+        self.count, self.of_main = count, is_of_main(function)
         self._function, self._look = function, look
         self._members: list[Member | None] = [None] * count
         self._files: weakref.WeakKeyDictionary[Slots, _Shared] = weakref.WeakKeyDictionary()
@@ -121,10 +114,10 @@ class Pool:
             process = context.Process(
                 target=run_worker,
                 args=(theirs, place, os.getpid(), self._function, self._look),
-                name=f"feedwater-python-{place}",
+                name=f"{NAME}{place}",
                 daemon=True,
             )
-            with ignore_interrupts():
+            with ignore_interrupts(), leave_main_out(self._function):
                 process.start()
         except BaseException:
             mine.close()
@@ -238,7 +231,8 @@ class Pool:
         how = f"a process for python= ended ({_describe_exit(code)})"
         where = f" at the sample of index {index}" if index >= 0 else ""
         if not member.ready:
-            raise PythonError(f"{how} while it started; what it printed may say why. {_start_advice()}")
+            advice = f" {GUARD}" if self.of_main else ""
+            raise PythonError(f"{how} while it started; what it printed may say why.{advice}")
         self._deaths.append(time.monotonic())
         if len(self._deaths) == DEATHS and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             self._deaths.clear()
@@ -287,6 +281,38 @@ def ignore_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def is_of_main(function: bytes) -> bool:
+    """Whether a pickled function needs the program's script, which its processes run again then."""
+    return b"__main__" in function
+
+
+@contextmanager
+def leave_main_out(function: bytes) -> Iterator[None]:
+    """Processes that are started inside do not run the program's script again, where the pickled function is not of it.
+
+    That is most of what their start takes: scripts import frameworks that the function has no use for. multiprocessing
+    asks get_preparation_data by the process's name, so that it says what it always does for others' processes.
+    """
+    from multiprocessing import spawn
+
+    if is_of_main(function):
+        yield
+        return
+    before = spawn.get_preparation_data
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        told: dict[str, Any] = before(name)
+        if name.startswith(NAME):
+            told = {key: value for key, value in told.items() if not key.startswith("init_main_from")}
+        return told
+
+    spawn.get_preparation_data = get_preparation_data
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = before
 
 
 def _describe_exit(code: int | None) -> str:
