@@ -123,6 +123,7 @@ def save_and_go_on(folder: str, place: str) -> tuple[list[int], list[int], int]:
             accelerator.save_state(place)
         if number > 2:
             rest += index.tolist()
+    accelerator.wait_for_everyone()  # the first rank alone writes what is registered
     accelerator.load_state(place)
     resumed = [i for _, _, index in loader for i in index.tolist()]
     return rest, resumed, len(rest)
