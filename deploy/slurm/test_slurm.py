@@ -22,6 +22,7 @@ from enginetest.report import report
 
 PAGE = "docs/slurm.md"
 PACE = "20ms"
+CAP = 5
 WITHIN = 60.0
 
 
@@ -219,22 +220,29 @@ def test_one_job_of_two_groups(slurm: Slurm, folder: Path, pictures: Path) -> No
     assert not list(slurm.folder.glob("nodes-*"))
 
 
-def test_the_training_fails(slurm: Slurm, folder: Path, pictures: Path) -> None:
-    """Its code is the job's, and nodes end."""
-    slurm.run(
+ALL_ANNOUNCED = 'until [ "$(ls "$FEEDWATER_ANNOUNCE" | wc -l)" = 3 ]; do sleep 0.1; done; '
+
+
+@pytest.mark.parametrize(("name", "first", "nodes"), [("at-once", "", 0), ("later", ALL_ANNOUNCED, 3)])
+def test_the_training_fails(slurm: Slurm, folder: Path, pictures: Path, name: str, first: str, nodes: int) -> None:
+    """Its code is the job's, and nodes end in order, as many as there were by then."""
+    done = slurm.run(
         "env",
         f"FEEDWATER_DATA=imagenet={pictures}",
         "sbatch",
         "--wait",
-        "--output=failed.log",
+        f"--output=failed-{name}.log",
         "hetjob.sbatch",
         "sh",
         "-c",
-        "exit 7",
+        f"{first}exit 7",
         check=False,
     )
     await_that("the job ends", slurm.has_no_job, WITHIN, slurm.tails)
-    assert (slurm.folder / "failed.log").read_text().count("msg=stopped") in (0, 3)
+    text = (slurm.folder / f"failed-{name}.log").read_text()
+    assert done.returncode == 7, text
+    assert nodes <= text.count("msg=listening") == text.count("msg=stopped") <= 3, text
+    assert not list(slurm.folder.glob("nodes-*"))
 
 
 def test_options_that_are_wrong(slurm: Slurm, folder: Path) -> None:
@@ -285,7 +293,13 @@ def test_the_number_is_followed(slurm: Slurm, folder: Path, pictures: Path, star
     """The page's third block: the first node for a trainer that waits, as many as it needs, and none behind it."""
     folder.mkdir()
     listen, http = (str(port) for port in free_ports(2))
-    names = {"7072": listen, "7071": http, "/data/imagenet": str(pictures), "16": "5", "--insecure &": "--insecure &"}
+    names = {
+        "7072": listen,
+        "7071": http,
+        "/data/imagenet": str(pictures),
+        "16": str(CAP),
+        "--insecure &": "--insecure &",
+    }
     text = replaced(blocks(PAGE, "sh")[2], names).replace(
         "nodes.sbatch --data", f"nodes.sbatch --test-sample-time {PACE} --data"
     )
@@ -318,7 +332,8 @@ def test_the_number_is_followed(slurm: Slurm, folder: Path, pictures: Path, star
     await_that("the job ends", lambda: count() and job.ended() is not None, 180, slurm.tails)
     assert told(job.log).digest == undisturbed(pictures / "train", *TRAINING, *steps), job.tail()
     ended = time.time()
-    assert most <= 4
+    # Three are enough where the trainer has a core whenever it wants one; what it lacks looks like waiting for data.
+    assert most <= CAP
     await_that("no node", lambda: not slurm.tasks(), 240, slurm.tails)
     report(f"at most {most} tasks; none {time.time() - ended:.0f} s after the job")
 
