@@ -19,18 +19,28 @@ const Metric = "nodes_wanted"
 // Wanted is how many nodes there should be. An error: nodes are there and none has answered yet, or none does, so that
 // nothing is known; the number should stay.
 func (s *Scaler) Wanted() (int, error) {
-	n, _, err := s.currentNumber()
-	return n, err
-}
-
-// currentNumber is Wanted, and what is closed when that is computed anew.
-func (s *Scaler) currentNumber() (int, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.updated.IsZero() || s.wanted == 0 && len(s.nodes) > 0 && !s.hasAnswers() {
-		return 0, s.change, status.Error(codes.Unavailable, "no node answers: how many are wanted is not known"+s.silenceReason())
+		return 0, s.unknown()
 	}
-	return s.wanted, s.change, nil
+	return s.wanted, nil
+}
+
+// currentActive is whether a trainer is there, and what is closed when that is computed anew. KEDA takes away the last
+// node when it has been told of none for its cooldownPeriod, however many are wanted still. The error is that of Wanted.
+func (s *Scaler) currentActive() (bool, <-chan struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.updated.IsZero() || !s.active && len(s.nodes) > 0 && !s.hasAnswers() {
+		return false, s.change, s.unknown()
+	}
+	return s.active, s.change, nil
+}
+
+// unknown is the error of whoever asks while nothing is known. mu is held.
+func (s *Scaler) unknown() error {
+	return status.Error(codes.Unavailable, "no node answers: how many are wanted is not known"+s.silenceReason())
 }
 
 // hasAnswers reports whether the number has a node's word. mu is held.
@@ -54,21 +64,21 @@ func (s *Scaler) silenceReason() string {
 	return ""
 }
 
-// IsActive implements KEDA's contract: whether there should be any node.
+// IsActive implements KEDA's contract: whether there is a trainer.
 func (s *Scaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*externalscaler.IsActiveResponse, error) {
-	n, err := s.Wanted()
+	active, _, err := s.currentActive()
 	if err != nil {
 		return nil, err
 	}
-	return &externalscaler.IsActiveResponse{Result: n > 0}, nil
+	return &externalscaler.IsActiveResponse{Result: active}, nil
 }
 
 // StreamIsActive implements KEDA's contract: the same, as soon as it is known and whenever it changes.
 func (s *Scaler) StreamIsActive(_ *externalscaler.ScaledObjectRef, stream grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
 	said, told := false, false
 	for {
-		n, change, err := s.currentNumber()
-		if active := n > 0; err == nil && (!told || said != active) {
+		active, change, err := s.currentActive()
+		if err == nil && (!told || said != active) {
 			if err := stream.Send(&externalscaler.IsActiveResponse{Result: active}); err != nil {
 				return err
 			}

@@ -25,8 +25,10 @@ import (
 )
 
 const (
-	period         = 15 * time.Second // between two numbers
-	listEvery      = 5 * time.Second  // for nodes that come and go
+	period         = 15 * time.Second // between two numbers; or
+	earlyAfter     = 5 * time.Second  // where all nodes that were asked for are there, and more are needed
+	listEvery      = 5 * time.Second  // for nodes that come and go; or
+	awaitEvery     = time.Second      // while some that were asked for have not come
 	watchEvery     = 5 * time.Second
 	answerWithin   = 15 * time.Second // else a node is silent
 	silentFor      = 10 * time.Minute // it counts as a node that long
@@ -63,6 +65,7 @@ type Scaler struct {
 	law          control.Scaler
 	updated      time.Time
 	wanted       int
+	active       bool          // a trainer is there, or may be
 	since        time.Time     // wanted is what it is
 	change       chan struct{} // closed when it is computed anew
 }
@@ -72,6 +75,8 @@ type node struct {
 	stop  context.CancelFunc
 	last  *pb.WatchResponse
 	heard time.Time
+	// joined is when it answered first.
+	joined time.Time
 	// err is why it does not answer; nil while it does.
 	err error
 	// counted tells that it answered before the number was computed, and is in it.
@@ -133,7 +138,7 @@ func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error
 func (s *Scaler) Run(ctx context.Context) {
 	var watchers sync.WaitGroup
 	defer watchers.Wait()
-	look := time.NewTicker(listEvery)
+	look := time.NewTimer(listEvery)
 	defer look.Stop()
 	s.mu.Lock()
 	s.began = time.Now()
@@ -141,6 +146,7 @@ func (s *Scaler) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.listNodes(ctx, &watchers)
 		s.updateWanted(time.Now(), false)
+		look.Reset(s.nextList(time.Now()))
 		select {
 		case <-look.C:
 		case <-s.heard:
@@ -149,6 +155,16 @@ func (s *Scaler) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// nextList is for how long the list of nodes is good.
+func (s *Scaler) nextList(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if up := s.countNodes(now).up; up < s.wanted && now.Sub(s.since) < startsWithin {
+		return awaitEvery
+	}
+	return listEvery
 }
 
 // listNodes begins to watch nodes that are new, and stops with those that are listed no more.
@@ -225,6 +241,12 @@ func (s *Scaler) recordState(n *node, r *pb.WatchResponse) {
 	s.mu.Lock()
 	first := n.last == nil
 	n.last, n.heard, n.err = r, time.Now(), nil
+	if first {
+		n.joined = n.heard
+		if n.joined.Sub(s.began) < answerWithin {
+			n.joined = s.began // it may have been there long before
+		}
+	}
 	s.mu.Unlock()
 	if !first {
 		return
@@ -258,11 +280,15 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 		seconds = now.Sub(s.updated).Seconds()
 	}
 	first := waited && s.wanted == 0
-	if !s.updated.IsZero() && now.Sub(s.updated) < period && !first {
+	if !s.updated.IsZero() && now.Sub(s.updated) < period && !first && !s.isEarly(now) {
 		return
 	}
 	p := s.surveyNodes(now)
-	s.updated = now
+	for _, n := range s.nodes {
+		n.counted = n.stateAt(now) == up
+	}
+	// What trains on a node that is silent for now is not known.
+	s.updated, s.active = now, p.active || p.silent > 0
 	defer func() {
 		close(s.change)
 		s.change = make(chan struct{})
@@ -271,8 +297,18 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	if wanted == s.wanted {
 		return
 	}
-	s.options.Log.Info("nodes wanted", "nodes", wanted, "before", s.wanted, "up", p.up, "silent", p.silent)
+	s.options.Log.Info("nodes wanted", "nodes", wanted, "before", s.wanted, "up", p.up, "silent", p.silent, "needed", p.need, "more", p.blind)
 	s.wanted, s.since = wanted, now
+}
+
+// isEarly reports whether a number that is not yet due may be computed: all that were asked for are there, each of them
+// has seen enough of its jobs' steps, and more nodes are needed. mu is held.
+func (s *Scaler) isEarly(now time.Time) bool {
+	if now.Sub(s.updated) < earlyAfter {
+		return false
+	}
+	p := s.surveyNodes(now)
+	return p.known && p.silent == 0 && p.up >= s.wanted && p.need > float64(s.wanted)
 }
 
 // existingNodes is how many nodes there are or are starting. What was asked for and did not come within a while is not
@@ -289,16 +325,16 @@ type survey struct {
 	up, silent    int
 	need          float64
 	active, blind bool
+	// known tells that each node that is up says how many nodes each of its jobs takes.
+	known bool
 }
 
 // surveyNodes asks the nodes that answer of each job. mu is held.
 func (s *Scaler) surveyNodes(now time.Time) survey {
-	p := survey{active: !s.lastWaitCall.IsZero() && now.Sub(s.lastWaitCall) < waitCallMemory}
-	jobs := map[job]control.NodeEstimate{}
+	p := survey{active: !s.lastWaitCall.IsZero() && now.Sub(s.lastWaitCall) < waitCallMemory, known: true}
+	jobs := map[job]*jobEstimate{}
 	for _, n := range s.nodes {
-		state := n.stateAt(now)
-		n.counted = state == up
-		switch state {
+		switch n.stateAt(now) {
 		case gone:
 			continue
 		case silent:
@@ -308,16 +344,36 @@ func (s *Scaler) surveyNodes(now time.Time) survey {
 		p.up++
 		for _, j := range n.last.Jobs {
 			key := job{j.Job, j.Plan}
-			c := jobs[key]
-			c.Add(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
-			jobs[key] = c
+			if jobs[key] == nil {
+				jobs[key] = &jobEstimate{}
+			}
+			jobs[key].addWord(n.joined, j)
+			p.known = p.known && j.NodesWanted != nil
 		}
 	}
 	for _, c := range jobs {
 		p.active = true
 		nodes, blind := c.Nodes()
 		p.need += nodes
-		p.blind = p.blind || blind
+		p.blind = p.blind || blind && !c.newestSees
 	}
 	return p
+}
+
+// jobEstimate is what nodes say of one job.
+type jobEstimate struct {
+	control.NodeEstimate
+	newest     time.Time // when the newest of them joined that says how many nodes it takes
+	newestSees bool      // it says so of what the job shows, without a bound
+}
+
+// addWord takes what a node says that joined then. Of steps from before it came it knows nothing: where it sees no
+// waiting, others do because of what was.
+func (c *jobEstimate) addWord(joined time.Time, j *pb.JobStatus) {
+	c.Add(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
+	if j.NodesWanted == nil || joined.Before(c.newest) {
+		return
+	}
+	c.newestSees = !j.UpperBound && (c.newestSees || joined.After(c.newest))
+	c.newest = joined
 }

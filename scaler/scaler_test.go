@@ -37,8 +37,10 @@ type fakeNode struct {
 	mu   sync.Mutex
 	jobs map[string]uint32
 	slow float64 // seconds per sample; 0: it does not say
-	hung bool
-	cut  chan struct{} // closed: calls that are open hear nothing more, and do not end
+	// bounds tells that its numbers are upper bounds.
+	bounds bool
+	hung   bool
+	cut    chan struct{} // closed: calls that are open hear nothing more, and do not end
 }
 
 func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
@@ -50,7 +52,7 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		var jobs []*pb.JobStatus
 		for name, wanted := range n.jobs {
 			name, plan, _ := strings.Cut(name, "#")
-			j := &pb.JobStatus{Job: name, Plan: plan, UpperBound: wanted == starved}
+			j := &pb.JobStatus{Job: name, Plan: plan, UpperBound: wanted == starved || n.bounds}
 			if wanted != starved {
 				j.NodesWanted = proto.Uint32(wanted)
 			}
@@ -278,6 +280,57 @@ func TestStarvedJob(t *testing.T) {
 }
 
 // A node that is five times slower wants as many as if all were; there are as many as the mean speed asks for.
+// A number is not waited for where all that were asked for are there and say that more are needed.
+func TestGrowthWithNodesThatCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) { w.node("a").set(map[string]uint32{"x": 3}, false) })
+		began := time.Now()
+		await := func(n int, within time.Duration) {
+			t.Helper()
+			for w.metric() < n {
+				if time.Since(began) > within {
+					t.Fatalf("%d nodes after %s, not %d", w.metric(), time.Since(began), n)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Second)
+		await(3, 2*time.Second)
+		for _, addr := range []string{"b", "c"} {
+			w.node(addr).set(map[string]uint32{"x": 4}, false)
+		}
+		began = time.Now()
+		await(4, 8*time.Second)
+		w.node("d").set(map[string]uint32{"x": starved}, false)
+		time.Sleep(14 * time.Second)
+		if n := w.metric(); n != 4 {
+			t.Errorf("%d nodes while the newest knows nothing yet", n)
+		}
+	})
+}
+
+// The node that came last has seen no step of the time before it, in which there were too few.
+func TestNewestNodeSeesNoWaiting(t *testing.T) {
+	for _, sees := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.node("a")
+			a.set(map[string]uint32{"x": 3}, false)
+			time.Sleep(20 * time.Second)
+			b, c := w.node("b"), w.node("c")
+			for n, bounds := range map[*fakeNode]bool{a: true, b: !sees, c: !sees} {
+				n.mu.Lock()
+				n.jobs, n.bounds = map[string]uint32{"x": 3}, bounds
+				n.mu.Unlock()
+			}
+			time.Sleep(30 * time.Second)
+			if n := w.metric(); sees != (n == 3) {
+				t.Errorf("the newest node sees the demand: %t: %d nodes", sees, n)
+			}
+		})
+	}
+}
+
 func TestSlowNodeDoesNotSpeakForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -310,10 +363,12 @@ func TestPlansOfOneNameAddUp(t *testing.T) {
 // no 0.
 func TestSilentNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		a, b := w.node("a"), w.node("b")
-		a.set(nil, true)
-		b.set(nil, true)
+		var a, b *fakeNode
+		w := newWorldOf(t, func(w *world) {
+			a, b = w.node("a"), w.node("b")
+			a.set(nil, true)
+			b.set(nil, true)
+		})
 		time.Sleep(time.Minute)
 		if _, err := w.keda.GetMetrics(t.Context(), &externalscaler.GetMetricsRequest{}); status.Code(err) != codes.Unavailable {
 			t.Errorf("no node answers: %v", err)
