@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"time"
@@ -53,7 +54,7 @@ type Options struct {
 	Dialing node.DialOptions
 	// Scaler, if set, is asked for nodes while there is none: a trainer that waits opens its plan there, again and
 	// again.
-	Scaler node.Node
+	Scaler Scaler
 	// Tell, if set, is told of the training loop as the nodes are: for what scales them. It is called from any
 	// goroutine and must not block.
 	Tell func(*pb.Pulse)
@@ -106,6 +107,14 @@ func (o *Options) dial(addr, serverName string) (node.Node, error) {
 		return o.Dial(addr)
 	}
 	return node.Dial(addr, o.Dialing.WithServerName(serverName))
+}
+
+// Scaler is told of trainers that wait for a node.
+type Scaler interface {
+	// Open tells it that one waits, until ctx ends. What it answers says nothing.
+	Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error)
+	// Close gives up its connection.
+	Close() error
 }
 
 // newTrainer tells of this side's build.

@@ -18,6 +18,9 @@ import (
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
 
@@ -223,6 +226,48 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%s/livez: %d", at, code)
 		}
 	}
+}
+
+// A node whose certificate has ended is not ready, and says why, once; streams that are open go on. It is ready again with the next one.
+func TestCertificateThatEnds(t *testing.T) {
+	ca, photos := servertest.NewAuthority(t, "ca"), pictures(t, 1)
+	own := ca.Issue("node", time.Hour)
+	n := start(t, "--data", "photos="+photos, "--tls-cert", own.Cert, "--tls-key", own.Key, "--health", "127.0.0.1:0")
+	health := "http://" + n.log.await(`msg=health addr=(\S+)`)
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	check := func(want int, part string) {
+		t.Helper()
+		code, body := 0, ""
+		for end := time.Now().Add(time.Minute); code != want || !strings.Contains(body, part); {
+			if time.Now().After(end) {
+				t.Fatalf("%d %s, want %d %s", code, body, want, part)
+			}
+			code, body, _ = ask(t, c, health+"/readyz", nil)
+		}
+	}
+	trusting := client.Options{Plan: crops, Nodes: []string{n.addr}, Dialing: node.DialOptions{Files: &node.TLSFiles{CA: ca.File}}}
+	f := openFleet(t, trusting)
+	want := func() client.Result {
+		result := make(chan client.Result, 1)
+		f.Want(&client.Want{Name: rangeOf(0, 4), Request: batch.Request{Dst: make([]byte, 1<<20)}, Done: func(r client.Result) { result <- r }})
+		return <-result
+	}
+	check(200, "ok")
+	ca.Renew(own, "node", -time.Minute)
+	check(503, "the certificate of CN=node ended at ")
+	if said := n.log.await(`msg="not ready; streams that are open go on" err="(.*)"`); !strings.Contains(said, "renew it") {
+		t.Errorf("the log says %q", said)
+	}
+	if r := want(); r.Err != nil {
+		t.Errorf("a stream that is open: %v", r.Err)
+	}
+	check(503, "ended at")
+	if lines := strings.Count(n.log.String(), "not ready"); lines != 1 {
+		t.Errorf("it is said %d times", lines)
+	}
+	ca.Renew(own, "node", time.Hour)
+	check(200, "ok")
+	n.log.await(`msg="(ready again)"`)
 }
 
 // Profiles are for this machine alone, by a port or a socket of their own.

@@ -14,8 +14,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// readiness is whether a process should get work. It depends on what the process waits for at its start and on whether it drains, and on nothing
-// else: all nodes of a fleet lose a shared file server at once, and should not all be taken out of service by that.
+// readiness is whether a process should get work. It depends on what the process waits for at its start, on whether it drains and on whether its
+// certificate is good, and on nothing else: all nodes of a fleet lose a shared file server at once, and should not all be taken out of service by that.
 type readiness struct {
 	node     *health.Server // told of each change
 	services []string       // by these names
@@ -23,6 +23,9 @@ type readiness struct {
 	mu       sync.Mutex
 	waits    map[string]int // for what, and how many times
 	draining bool
+	check    func() error // of what may change later
+	failed   string       // why it failed last; empty: it did not
+	log      *slog.Logger
 }
 
 // newReadiness is that of a process that waits for its start; see wait.
@@ -56,8 +59,42 @@ func (r *readiness) setDraining() {
 	r.updateHealth()
 }
 
+// addCheck has the process not be ready while check returns an error. It is called whenever a probe comes, and log is told of what changes.
+func (r *readiness) addCheck(check func() error, log *slog.Logger) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.check, r.log = check, log
+}
+
+// runCheck looks at what may have changed.
+func (r *readiness) runCheck() {
+	r.mu.Lock()
+	check := r.check
+	r.mu.Unlock()
+	if check == nil {
+		return
+	}
+	why := ""
+	if err := check(); err != nil { // it may wait for storage
+		why = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why == r.failed {
+		return
+	}
+	r.failed = why
+	r.updateHealth()
+	if why != "" {
+		r.log.Error("not ready; streams that are open go on", "err", why)
+	} else {
+		r.log.Info("ready again")
+	}
+}
+
 // pendingReason is what stands against being ready; empty: nothing.
 func (r *readiness) pendingReason() string {
+	r.runCheck()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -66,13 +103,13 @@ func (r *readiness) pendingReason() string {
 	case len(r.waits) > 0:
 		return "waiting for " + strings.Join(slices.Sorted(maps.Keys(r.waits)), ", ")
 	}
-	return ""
+	return r.failed
 }
 
 // updateHealth has gRPC's health service say the same. mu is held, but by newReadiness.
 func (r *readiness) updateHealth() {
 	status := healthpb.HealthCheckResponse_SERVING
-	if r.draining || len(r.waits) > 0 {
+	if r.draining || len(r.waits) > 0 || r.failed != "" {
 		status = healthpb.HealthCheckResponse_NOT_SERVING
 	}
 	for _, service := range r.services {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -19,9 +18,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
-	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/membership"
-	"github.com/feedwater-io/feedwater/client/node"
 	"github.com/feedwater-io/feedwater/scaler"
 	"github.com/feedwater-io/feedwater/server/admission"
 )
@@ -124,6 +121,7 @@ func (o *scalerOptions) runScaler(ctx context.Context, stderr io.Writer) error {
 	}
 	defer onHangup(log, shown.reloadChanged)()
 	ready := newReadiness()
+	ready.addCheck(func() error { return admission.CheckOwnCertificate(shown.tls, time.Now()) }, log)
 	stopWeb, err := o.serveWeb(ctx, s, shown, ready, log)
 	if err != nil {
 		return err
@@ -212,16 +210,3 @@ func (o *scalerOptions) listNodes(ctx context.Context) ([]string, error) {
 
 // lookWithin is how long sources may take to answer at first.
 const lookWithin = 5 * time.Second
-
-// scalerOf is the scaler that a Loader with nodes asks for the first one; nil: none is named.
-func scalerOf(p agent.Plan, o node.DialOptions) (node.Node, error) {
-	addr := os.Getenv(scalerEnv)
-	if addr == "" || len(p.Nodes) == 0 {
-		return nil, nil
-	}
-	n, err := node.Dial(addr, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", scalerEnv, err)
-	}
-	return n, nil
-}

@@ -24,6 +24,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
+	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/span"
 )
 
@@ -163,6 +164,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	defer endAudit()
 	defer onHangup(log, secure.reloadChanged)()
 	ready := newReadiness(pb.Feed_ServiceDesc.ServiceName)
+	ready.addCheck(func() error { return admission.CheckOwnCertificate(secure.tls, time.Now()) }, log)
 	started := ready.waitFor("the start")
 	stopProbes, err := o.serveProbes(ctx, ready, log)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // TLSFiles are what a node shows to trainers, and by what it knows them. All are PEM.
@@ -29,6 +30,33 @@ func (f TLSFiles) Config(log *slog.Logger) (*tls.Config, error) {
 		MinVersion:         tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return current.currentValue(), nil },
 	}, nil
+}
+
+// CheckOwnCertificate says why trainers would refuse the certificate that new connections are shown now: its time, or that
+// of one between it and its CA, has not begun or is over. Nil: they would not, or there is none.
+func CheckOwnCertificate(config *tls.Config, now time.Time) error {
+	if config == nil {
+		return nil
+	}
+	if config.GetConfigForClient != nil {
+		if current, err := config.GetConfigForClient(&tls.ClientHelloInfo{}); err == nil && current != nil {
+			config = current
+		}
+	}
+	for _, pair := range config.Certificates {
+		for _, der := range pair.Certificate {
+			c, err := x509.ParseCertificate(der)
+			switch {
+			case err != nil:
+				return err
+			case now.After(c.NotAfter):
+				return fmt.Errorf("the certificate of %s ended at %s: renew it", c.Subject, c.NotAfter.UTC().Format(time.RFC3339))
+			case now.Before(c.NotBefore):
+				return fmt.Errorf("the certificate of %s is good from %s on; it is %s here", c.Subject, c.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+			}
+		}
+	}
+	return nil
 }
 
 func (f TLSFiles) loadFiles() (*tls.Config, error) {
