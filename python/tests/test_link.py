@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import struct
@@ -131,6 +132,40 @@ def test_a_call_waits_for_its_own_answer_and_keeps_the_rest(pair: Any) -> None:
     assert theirs_answer == (True, {"n": [1, 2]}, b"pixels")
     assert asked == [{"method": "replay", "params": {"epoch": 3}}]
     assert link.inbox == [b"D first"]
+
+
+def test_notices_are_logged_while_a_call_waits(pair: Any, caplog: pytest.LogCaptureFixture) -> None:
+    link, theirs = pair
+    told = threading.Event()
+
+    def notice(level: str, message: str) -> None:
+        theirs.send(b"N" + json.dumps({"level": level, "message": message}).encode())
+
+    class Waiting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.set()
+
+    def serve() -> None:
+        notice("info", "nodes listed")
+        notice("warning", "nodes cannot be listed")
+        assert told.wait(30), "a call that is not answered yet"
+        answer(theirs, ok=False, value={"kind": "stall"})
+
+    logger, handler = logging.getLogger("feedwater"), Waiting(logging.WARNING)
+    logger.addHandler(handler)
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        with caplog.at_level(logging.INFO, "feedwater"):
+            assert not link.call("open", {}, timeout=30)[0]
+    finally:
+        logger.removeHandler(handler)
+    thread.join(30)
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("INFO", "nodes listed"),
+        ("WARNING", "nodes cannot be listed"),
+    ]
+    assert link.inbox == []
 
 
 @pytest.mark.parametrize("count", [1, 10_000, 300_000])

@@ -8,7 +8,6 @@ point, a Ctrl-C or the agent's death, is repaired by looking at what is there: t
 from __future__ import annotations
 
 import json
-import logging
 import struct
 from collections.abc import Callable
 from socket import MSG_DONTWAIT
@@ -20,7 +19,7 @@ from .._ctaugment.policy import Weights
 from .._order.steps import Step
 from ..errors import Error, StallError
 from .failure import error_of
-from .link import POLL_S, Link
+from .link import POLL_S, Link, log_notice
 from .plan_info import Request
 from .session import IN_USE, SLACK_S, Session
 from .slots import Slots
@@ -28,8 +27,6 @@ from .trace import find_parent_span
 from .want import Done, Failed, Want
 
 __all__ = ["Feed", "Upcoming"]
-
-log = logging.getLogger("feedwater")
 
 Upcoming = Callable[[int, int], "Step | None"]
 """The step at or after a place (epoch, start) on the way ahead; None if it is not known yet."""
@@ -330,8 +327,7 @@ class Feed:
             elif kind in (b"E", b"X"):
                 self._note_failed(packet, None if kind == b"X" else json.loads(packet[9:]))
             elif kind == b"N":
-                notice = json.loads(packet[1:])
-                log.log(logging.WARNING if notice.get("level") == "warning" else logging.INFO, "%s", notice["message"])
+                log_notice(packet)
             del inbox[0]
 
     def _note_done(self, packet: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import mmap
 import os
 import socket
@@ -18,7 +19,9 @@ from .._common.waits import Waited
 from ..errors import StallError
 from . import memory
 
-__all__ = ["Answer", "Link"]
+__all__ = ["Answer", "Link", "log_notice"]
+
+log = logging.getLogger("feedwater")
 
 PACKET_BYTES = 65536
 POLL_S = 1
@@ -33,6 +36,12 @@ class Answer:
     def __init__(self, packet: bytes) -> None:
         self.seq, ok, self.json_bytes, self.blob_bytes = struct.unpack_from("<IB3xQQ", packet, 1)
         self.ok = bool(ok)
+
+
+def log_notice(packet: bytes) -> None:
+    """Tells the trainer's log what the agent has to say."""
+    notice = json.loads(packet[1:])
+    log.log(logging.WARNING if notice.get("level") == "warning" else logging.INFO, "%s", notice["message"])
 
 
 def _check_closed(error: OSError) -> None:
@@ -149,6 +158,10 @@ class Link:
         while True:
             while seen < len(self.inbox):
                 packet = self.inbox[seen]
+                if packet[:1] == b"N":  # a call may take minutes, and fail: it is logged what for
+                    log_notice(packet)
+                    del self.inbox[seen]
+                    continue
                 if packet[:1] != b"A":
                     seen += 1
                     continue
