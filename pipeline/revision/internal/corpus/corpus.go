@@ -44,8 +44,8 @@ const LoopsFolder = smallFolder
 var Loops string
 
 // Write makes a corpus in dir, which exists, of the files in the module at root. Its cases are those that use one of
-// these units; of no unit: all.
-func Write(dir, root string, seed uint64, units []string) ([]Case, error) {
+// these units, of no unit: all, and none of those without.
+func Write(dir, root string, seed uint64, units, without []string) ([]Case, error) {
 	f := files{dir: dir, root: root, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same each time
 	if err := f.write(); err != nil {
 		return nil, err
@@ -54,16 +54,19 @@ func Write(dir, root string, seed uint64, units []string) ([]Case, error) {
 	for i := range cases {
 		cases[i].Name, cases[i].Units = fmt.Sprintf("%04d %s", i, cases[i].Name), cases[i].units()
 	}
-	if len(units) > 0 {
-		cases = slices.DeleteFunc(cases, func(c Case) bool {
-			return !slices.ContainsFunc(c.Units, func(u string) bool { return slices.Contains(units, u) })
-		})
-	}
+	cases = slices.DeleteFunc(cases, func(c Case) bool {
+		return len(units) > 0 && !usesAny(&c, units) || usesAny(&c, without)
+	})
 	text, err := json.MarshalIndent(cases, "", " ")
 	if err != nil {
 		return nil, err
 	}
 	return cases, os.WriteFile(filepath.Join(dir, CasesFile), text, 0o600)
+}
+
+// usesAny reports whether a case uses one of these units.
+func usesAny(c *Case, units []string) bool {
+	return slices.ContainsFunc(c.Units, func(u string) bool { return slices.Contains(units, u) })
 }
 
 func allCases(seed uint64) []Case { return slices.Concat(codecCases(), oversizeCases(), opCases(seed)) }

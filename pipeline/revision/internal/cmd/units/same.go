@@ -37,15 +37,13 @@ func (t *tree) same(only []string, base string, seed uint64, out io.Writer) erro
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	before, raised, done, err := t.checkOut(base, filepath.Join(work, "base"), names)
+	c := comparison{work: work, python: t.python, out: out, used: map[string]int{}, differ: map[string][]string{}}
+	before, done, err := t.checkOut(base, filepath.Join(work, "base"), names, &c)
 	defer done()
 	if err != nil {
 		return err
 	}
-	c := comparison{
-		work: work, trees: [2]string{before, t.dir}, python: t.python, out: out,
-		raised: raised, used: map[string]int{}, differ: map[string][]string{},
-	}
+	c.trees = [2]string{before, t.dir}
 	if err := c.run(names, seed); err != nil {
 		return err
 	}
@@ -77,46 +75,49 @@ func (t *tree) note(names []string, c *comparison) error {
 	return nil
 }
 
-// checkOut puts the commit into a folder and makes sure that its table is of its own source. raised are the units that
-// have had another revision.
-func (t *tree) checkOut(base, dir string, names []string) (path string, raised []string, done func(), err error) {
+// checkOut puts the commit into a folder and makes sure that its table is of its own source. c learns which units had
+// another revision there, or were not there.
+func (t *tree) checkOut(base, dir string, names []string, c *comparison) (path string, done func(), err error) {
 	done = func() {}
 	if base == "" {
 		last, err := command(t.dir, nil, "git", "log", "-1", "--format=%H", "--", t.path)
 		if err != nil {
-			return "", nil, done, err
+			return "", done, err
 		}
 		base = strings.TrimSpace(last)
 	}
 	if _, err := command(t.dir, nil, "git", "worktree", "add", "--detach", dir, base); err != nil {
-		return "", nil, done, err
+		return "", done, err
 	}
 	done = func() { _, _ = command(t.dir, nil, "git", "worktree", "remove", "--force", dir) }
 	text, err := os.ReadFile(filepath.Join(dir, "pipeline", "revision", "table.txt"))
 	if err != nil {
-		return "", nil, done, err
+		return "", done, err
 	}
 	table, err := revision.Parse(string(text))
 	if err != nil {
-		return "", nil, done, err
+		return "", done, err
 	}
 	for name, line := range t.table {
-		if line.Revision != table[name].Revision {
-			raised = append(raised, name)
+		switch was, there := table[name]; {
+		case !there:
+			c.added = append(c.added, name)
+		case was.Revision != line.Revision:
+			c.raised = append(c.raised, name)
 		}
 	}
 	for _, name := range names {
 		if was, is := table[name], t.table[name]; was.Digest != is.Digest || was.Revision != is.Revision {
-			return "", nil, done, fmt.Errorf("%s has another line in %s: give -base, a commit that has this table", name, base)
+			return "", done, fmt.Errorf("%s has another line in %s: give -base, a commit that has this table", name, base)
 		}
 	}
 	_, err = command(dir, nil, "go", "run", "-trimpath", "./pipeline/revision/internal/cmd/units", "-python", t.python, "check")
 	if err != nil && (!strings.Contains(err.Error(), "have changed") || slices.ContainsFunc(names, func(name string) bool {
 		return strings.Contains(err.Error(), "\n"+name+" is not the source")
 	})) {
-		return "", nil, done, fmt.Errorf("the table of %s is not that of its source: give -base, a commit of which it is\n%w", base, err)
+		return "", done, fmt.Errorf("the table of %s is not that of its source: give -base, a commit of which it is\n%w", base, err)
 	}
-	return dir, raised, done, t.lend(dir)
+	return dir, done, t.lend(dir)
 }
 
 // lend gives a tree that is older than the command that runs a corpus this tree's.
@@ -152,6 +153,7 @@ type comparison struct {
 	trees  [2]string
 	python string
 	out    io.Writer
+	added  []string            // units that only this tree has
 	raised []string            // units that have had another revision: what uses these is not shared any more
 	used   map[string]int      // by unit: cases
 	differ map[string][]string // by unit: those that are not the same
@@ -163,7 +165,7 @@ func (c *comparison) run(names []string, seed uint64) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	cases, err := corpus.Write(dir, c.trees[1], seed, names)
+	cases, err := corpus.Write(dir, c.trees[1], seed, names, c.added)
 	if err != nil {
 		return err
 	}
