@@ -15,6 +15,7 @@ from typing import Any
 
 from images import write_pause, write_trainer
 
+from enginetest.job import BINARY
 from enginetest.pages import ROOT
 from enginetest.processes import Process, await_that, running
 
@@ -81,7 +82,7 @@ authorization: {{mode: AlwaysAllow}}
 address: 0.0.0.0
 failSwapOn: false
 nodeStatusUpdateFrequency: 2s
-evictionHard: {{memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}}
+evictionHard: {{memory.available: 100Mi, nodefs.available: 200Mi, imagefs.available: 200Mi}}
 readOnlyPort: 0
 maxPods: 60
 imageGCHighThresholdPercent: 100
@@ -133,14 +134,14 @@ class Cluster:
         await_that("the machine is Ready", self._is_ready, 120, self.tails)
         return time.monotonic() - began
 
-    def _run(self, name: str, *arguments: str | Path, program: str | Path | None = None) -> Process:
+    def start_part(self, name: str, *arguments: str | Path, program: str | Path | None = None) -> Process:
         command = [program or PROGRAMS / name, *arguments]
         self.parts[name] = Process(command, self.folder / "log" / name, self.env, cwd=self.folder)
         return self.parts[name]
 
     def _start_etcd(self) -> None:
         url = "http://127.0.0.1:2379"
-        self._run(
+        self.start_part(
             "etcd",
             "--data-dir",
             self.folder / "etcd",
@@ -154,7 +155,7 @@ class Cluster:
     def start_apiserver(self) -> None:
         """Starts the API server, for the first time or once more."""
         pki = self.folder / "pki"
-        self._run(
+        self.start_part(
             "kube-apiserver",
             "--etcd-servers=http://127.0.0.1:2379",
             "--secure-port=443",
@@ -187,7 +188,7 @@ class Cluster:
 
     def _start_controllers(self) -> None:
         pki = self.folder / "pki"
-        self._run(
+        self.start_part(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
             f"--service-account-private-key-file={pki}/sa.key",
@@ -201,10 +202,10 @@ class Cluster:
             f"--cluster-signing-cert-file={pki}/ca.crt",
             f"--cluster-signing-key-file={pki}/ca.key",
         )
-        self._run(
+        self.start_part(
             "kube-scheduler", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1"
         )
-        self._run(
+        self.start_part(
             "kube-proxy",
             f"--kubeconfig={self.kubeconfig}",
             "--proxy-mode=iptables",
@@ -218,7 +219,7 @@ class Cluster:
         config = self.folder / "containerd.toml"
         config.write_text(CONTAINERD.format(folder=self.folder, programs=PROGRAMS, pause=PAUSE))
         (self.folder / "cni" / "10-pods.conflist").write_text(json.dumps(NETWORK))
-        self._run("containerd", "--config", config, program="containerd")
+        self.start_part("containerd", "--config", config, program="containerd")
         await_that("containerd answers", lambda: self.ctr("version", check=False), 60, self.tails)
         write_pause(self.folder / "pause.tar", PROGRAMS / "pause", PAUSE)
         self.import_image(self.folder / "pause.tar")
@@ -228,7 +229,7 @@ class Cluster:
         """Starts the kubelet."""
         config = self.folder / "kubelet.yaml"
         config.write_text(KUBELET.format(folder=self.folder, group=os.environ["FEEDWATER_CLUSTER_GROUP"]))
-        self._run(
+        self.start_part(
             "kubelet",
             f"--config={config}",
             f"--kubeconfig={self.kubeconfig}",
@@ -241,10 +242,12 @@ class Cluster:
         """Gives an image to containerd, as docs/kubernetes.md has it."""
         self.ctr("-n", "k8s.io", "images", "import", str(archive))
 
-    def import_trainer(self) -> None:
-        """The image of the page's training job."""
-        write_trainer(self.folder / "trainer.tar", TRAINER_IMAGE)
-        self.import_image(self.folder / "trainer.tar")
+    def import_trainer(self, image: str = TRAINER_IMAGE, program: Path = BINARY) -> None:
+        """The image of the page's training job, or one with another program."""
+        archive = self.folder / "trainer.tar"
+        write_trainer(archive, image, program)
+        self.import_image(archive)
+        archive.unlink()
 
     def ctr(self, *arguments: str, check: bool = True) -> str:
         """Runs containerd's client."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from workload import NAMESPACE, volume
 
 from cluster import Cluster
 from enginetest.job import generate_pictures
+from enginetest.pages import ROOT
 from enginetest.report import report
 
 
@@ -20,7 +22,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Pods run as other users.
     for folder in (place, place.parent, place.parent.parent):
         folder.chmod(0o755)
-    return generate_pictures(place / "train").parent
+    return generate_pictures(place / "train", images=160).parent
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +49,13 @@ def namespace(cluster: Cluster, pictures: Path) -> str:
         *volume("imagenet", pictures),
     )
     return NAMESPACE
+
+
+@pytest.fixture(scope="session")
+def not_ready_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An image of the trainer with a client that leaves nodes which are called not ready."""
+    image, program = "registry.example.org/believing:1", tmp_path_factory.mktemp("mutant") / "feedwater"
+    command = ["go", "run", "./client/simulation/mutants", "-build", program, "believe-the-list"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    cluster.import_trainer(image, program)
+    return image

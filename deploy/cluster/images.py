@@ -82,8 +82,8 @@ def write_pause(to: Path, program: Path, name: str) -> None:
     write_image(to, name, {"/pause": program}, ["/pause"])
 
 
-def write_trainer(to: Path, name: str) -> None:
-    """An image with this Python, NumPy, the package and its program, and a training script as /train.py."""
+def write_trainer(to: Path, name: str, program: Path = BINARY) -> None:
+    """An image with this Python, NumPy, the package and a program of it, and a training script as /train.py."""
     python = Path(os.path.realpath(sys.executable))
     site = "/opt/site"
     files: Files = {str(path): path for path in [python, *_libraries([python])]}
@@ -93,7 +93,7 @@ def write_trainer(to: Path, name: str) -> None:
     for part in parts:
         files |= {f"{site}/{part.name}/{path.relative_to(part)}": path for path in _below(part)}
     files |= {str(path): path for path in _libraries([p for p in files.values() if ".so" in p.suffixes])}
-    files |= {"/usr/bin/feedwater": BINARY, "/train.py": TRAINER, "/usr/bin/python": Link(python)}
+    files |= {"/usr/bin/feedwater": program, "/train.py": TRAINER, "/usr/bin/python": Link(python)}
     env = [f"PYTHONPATH={site}", "PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1"]
     write_image(to, name, files, [str(python)], env)
 

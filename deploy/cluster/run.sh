@@ -3,7 +3,7 @@
 # For root. make cluster and make test-cluster call it.
 set -euo pipefail
 lacking=()
-for need in containerd:containerd ctr:containerd containerd-shim-runc-v2:containerd iptables:iptables nsenter:util-linux openssl:openssl; do
+for need in containerd:containerd ctr:containerd containerd-shim-runc-v2:containerd iptables:iptables nsenter:util-linux setpriv:util-linux openssl:openssl; do
   command -v "${need%%:*}" >/dev/null || lacking+=("${need#*:}")
 done
 [ -x /usr/lib/cni/bridge ] || lacking+=(containernetworking-plugins)
@@ -15,23 +15,28 @@ fi
 groups=feedwater-$$
 export FEEDWATER_CLUSTER_GROUP=$groups
 
-# Control groups are the machine's: those of the cluster are made here, and taken away again.
+remove_groups() { # NAME
+  for controller in /sys/fs/cgroup/*/; do
+    [ -L "${controller%/}" ] || find "$controller$1" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+}
+
+# Control groups are the machine's: those of the cluster are made here, and taken away again; those of one that was killed too.
+for left in /sys/fs/cgroup/memory/feedwater-*; do
+  [ -d "/proc/${left##*-}" ] || remove_groups "$(basename "$left")"
+done
 for controller in /sys/fs/cgroup/*/; do
   [ -L "${controller%/}" ] || mkdir "$controller$groups"
 done
 for file in cpus mems; do
   cat /sys/fs/cgroup/cpuset/cpuset.$file >/sys/fs/cgroup/cpuset/$groups/cpuset.$file
 done
-remove_groups() {
-  for controller in /sys/fs/cgroup/*/; do
-    [ -L "${controller%/}" ] || find "$controller$groups" -depth -type d -exec rmdir {} + 2>/dev/null || true
-  done
-}
-trap remove_groups EXIT
+trap 'remove_groups "$groups"' EXIT
 
 code=0
+# The namespaces end with this script, however that ends: what is first in them hears no other signal.
 # shellcheck disable=SC2016
-unshare --net --mount --pid --fork --mount-proc --kill-child=KILL -- bash -euc '
+setpriv --pdeathsig KILL unshare --net --mount --pid --fork --mount-proc --kill-child=KILL -- bash -euc '
   # What Kubernetes writes at fixed places is written into memory, and gone with the mounts.
   for place in /run /var/lib/cni /var/log; do
     if [ -d $place ]; then mount -t tmpfs tmpfs $place; fi
@@ -47,7 +52,7 @@ unshare --net --mount --pid --fork --mount-proc --kill-child=KILL -- bash -euc '
   ip link set lo up
   exec "$@"' run.sh "$@" || code=$?
 for _ in $(seq 50); do
-  remove_groups
+  remove_groups "$groups"
   [ -d /sys/fs/cgroup/memory/"$groups" ] || break
   sleep 0.1
 done

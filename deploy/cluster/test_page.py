@@ -58,6 +58,8 @@ def test_without_the_role_it_is_named(installed: float, cluster: Cluster) -> Non
     said = await_that("it gives up", lambda: re.search(".*Error: .*", job.log()), 60, job.log)[0]
     report(said[:300])
     assert "403 Forbidden" in said and "Role" in said and "endpointslices" in said, said
+    warned = await_that("it warns", lambda: re.search("nodes cannot all be listed.*", job.log()), 5, job.log)[0]
+    assert "Role with get, list and watch on endpointslices" in warned, warned
     job.delete()
 
 
@@ -67,17 +69,22 @@ def test_without_the_role_it_is_named(installed: float, cluster: Cluster) -> Non
         ("k8s:feedwater/feedwater:grpcs", "grpcs"),
         ("k8s:feedwater/feedwatr:grpc", "feedwatr"),
         ("k8s:elsewhere/feedwater:grpc", "elsewhere"),
+        ("k8s:feedwater/empty:grpc", "Service empty in namespace feedwater has no pod that is ready"),
     ],
-    ids=["port", "service", "namespace"],
+    ids=["port", "service", "namespace", "pods"],
 )
 def test_nodes_that_are_named_wrong(installed: float, cluster: Cluster, nodes: str, said: str) -> None:
     """The error names what was asked for, within start_timeout."""
-    job = Training(cluster, f"wrong-{said.lower()}", ["--start-timeout", "6", *STEPS], nodes=nodes)
+    empty = {"selector": {"app": "none"}, "clusterIP": "None", "ports": [{"name": "grpc", "port": 7070}]}
+    service = {"metadata": {"name": "empty", "namespace": NAMESPACE}, "spec": empty}
+    cluster.apply({"apiVersion": "v1", "kind": "Service", **service})
+    job = Training(cluster, "wrong", ["--start-timeout", "6", *STEPS], nodes=nodes)
     await_that("it gives up", lambda: "Error: " in job.log(), 60, job.log)
     error = next(line for line in job.log().splitlines() if "Error: " in line)
     report(error[:200])
-    assert said in job.log()
+    assert said in error, error
     job.delete()
+    cluster.kubectl("-n", NAMESPACE, "delete", "service", "empty")
 
 
 def test_rights(installed: float, cluster: Cluster) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cluster import Cluster, processes_of
+from cluster import TRAINER_IMAGE, Cluster, processes_of
 from enginetest.job import Told, told_in
 from enginetest.pages import ROOT, blocks, replaced
 from enginetest.processes import await_that
@@ -59,15 +58,16 @@ class Training:
         options: Sequence[str],
         nodes: str = NODES,
         account: str = "default",
+        image: str = TRAINER_IMAGE,
     ):
         # Logs of a pod are there for a while after it: no two jobs have one name.
         self.cluster, self.name = cluster, f"{name}-{next(NUMBERS)}"
         command = ["python", "-u", "train.py", "imagenet/train", "--nodes", nodes, *options]
-        job = _to_json(
-            cluster, replaced(blocks("docs/kubernetes.md", "yaml")[0], {"[python, train.py]": json.dumps(command)})
-        )
+        text = blocks("docs/kubernetes.md", "yaml")[0]
+        job = _to_json(cluster, replaced(text, {"[python, train.py]": json.dumps(command), TRAINER_IMAGE: image}))
         job["metadata"] |= {"name": self.name, "namespace": NAMESPACE}
-        job["spec"]["template"]["spec"]["serviceAccountName"] = account
+        pod = job["spec"]["template"]["spec"]
+        pod["serviceAccountName"] = account
         cluster.apply(job)
 
     def log(self) -> str:
@@ -80,18 +80,24 @@ class Training:
         """What it has told of its steps."""
         return told_in(self.log())
 
+    def _running(self) -> Told:
+        """What it has told. It must not have failed."""
+        log = self.log()
+        assert "Traceback (most recent call last)" not in log, log[-3000:]
+        return told_in(log)
+
     def step(self, n: int, within: float = 120) -> None:
         """Waits until it has taken so many batches."""
         await_that(
             f"step {n} of {self.name}",
-            lambda: len(self.told().steps) >= n,
+            lambda: len(self._running().steps) >= n,
             within,
             lambda: self.log()[-3000:] + self.cluster.tails(),
         )
 
     def digest(self, within: float = 300) -> str:
         """Waits for its end."""
-        return await_that(f"{self.name} ends", lambda: self.told().digest, within, lambda: self.log()[-3000:]) or ""
+        return await_that(f"{self.name} ends", lambda: self._running().digest, within, lambda: self.log()[-3000:]) or ""
 
     def delete(self) -> None:
         """Takes it away, with its pods."""
@@ -137,16 +143,6 @@ def await_nodes(cluster: Cluster, n: int, within: float = 120) -> list[dict[str,
 def program_of(pod: dict[str, Any]) -> int:
     """The number of the process of a node's pod."""
     return processes_of(pod["metadata"]["uid"], "serve")[0]
-
-
-def samples_made(cluster: Cluster) -> int:
-    """How many samples the pods have sent, as their metrics say."""
-    total = 0.0
-    for pod in pods(cluster):
-        with urllib.request.urlopen(f"http://{pod['status']['podIP']}:7071/metrics", timeout=10) as answer:
-            found = re.search(r"^feedwater_node_samples_total (\S+)", answer.read().decode(), re.MULTILINE)
-        total += float(found[1]) if found else 0.0
-    return round(total)
 
 
 def _to_json(cluster: Cluster, text: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 // while the test is built.
 //
 //	go run ./client/simulation/mutants [-seeds 600] [NAME…]
+//	go run ./client/simulation/mutants -build FILE NAME    # the program with a bug that deploy/cluster catches
 //
 // A mutant is a file in testdata: a line that says what it does, then replacements, each of a text that has to be in a
 // source once:
@@ -25,11 +26,22 @@ import (
 	"strings"
 )
 
-const folder = "client/simulation/mutants/testdata"
+const (
+	folder        = "client/simulation/mutants/testdata"
+	clusterFolder = folder + "/cluster" // those that deploy/cluster catches, and no seed does
+)
 
 func main() {
 	seeds := flag.Int("seeds", 600, "within how many seeds each has to be caught")
+	program := flag.String("build", "", "write the program with the one mutant to this `file`, and run nothing")
 	flag.Parse()
+	if *program != "" {
+		if err := build(*program, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	survived, err := run(*seeds, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,6 +51,33 @@ func main() {
 		fmt.Printf("%d were not caught\n", survived)
 		os.Exit(1)
 	}
+}
+
+// build writes the program with the mutant of the only name to a file.
+func build(to string, names []string) error {
+	all, err := load(clusterFolder, ".")
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(m *mutant) bool { return len(names) == 1 && m.name == names[0] })
+	if i < 0 {
+		return fmt.Errorf("%v is not the name of one mutant", names)
+	}
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	overlay, err := all[i].overlay(dir)
+	if err != nil {
+		return err
+	}
+	command := exec.Command("go", "build", "-overlay", overlay, "-o", to, "./cmd/feedwater")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w:\n%s", err, out)
+	}
+	return nil
 }
 
 // run tries the mutants of those names, all if there are none.
