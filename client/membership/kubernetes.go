@@ -196,6 +196,9 @@ func (s endpointSlices) toAnswer(k *kubernetes, namespace string) Answer {
 	a := Answer{Nodes: []string{}, ServerName: k.service + "." + namespace + ".svc"}
 	byPort := map[string][]netip.Addr{}
 	for _, one := range s {
+		if len(one.Endpoints) == 0 { // a Service without pods has a slice without ports
+			continue
+		}
 		port, err := one.portOf(k.port)
 		if err != nil {
 			a.Err = err

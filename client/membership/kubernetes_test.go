@@ -144,6 +144,7 @@ func TestKubernetesFollows(t *testing.T) {
 	a.replies <- reply{wants: "20", events: events}
 	events <- event("MODIFIED", sliceOf("one", "21"))
 	next(t, answers, " but Service preproc in namespace prod has no pod that is ready")
+	events <- event("MODIFIED", `{"metadata": {"name": "one", "resourceVersion": "22"}, "endpoints": null, "ports": null}`)
 	events <- event("ERROR", `{"kind": "Status", "code": 410, "message": "too old resource version"}`)
 	a.replies <- reply{wants: "list", body: listOf("30", sliceOf("one", "29", pod("10.0.0.7", "RSt")))}
 	next(t, answers, "10.0.0.7:7070")
