@@ -33,6 +33,9 @@ func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dat
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
 	s, err := bulkhead.DoOnce(ctx, root, "list", scan, shut, o.Questions.Again)
 	if hung, ok := err.(*bulkhead.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
+		if trouble := dataset.Trouble(folder); trouble != nil {
+			return nil, fmt.Errorf("open data set %s: %w: %w", folder, hung, trouble)
+		}
 		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
 	}
 	return s, err

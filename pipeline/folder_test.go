@@ -2,8 +2,10 @@ package pipeline_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,4 +59,24 @@ func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Who waits for a server that nobody is at is told why there is no answer.
+func TestServerThatRefusesConnections(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	roots := bulkhead.New(bulkhead.Options{Deadline: time.Second})
+	defer roots.Close()
+	_, err = pipeline.OpenFolder(t.Context(), roots, "s3://bucket/x?region=a&endpoint=http://"+address, dataset.Options{CacheDir: t.TempDir()})
+	if !errors.As(err, new(*bulkhead.HungError)) || !strings.Contains(err.Error(), address+": connect: connection refused") {
+		t.Errorf("%v", err)
+	}
 }

@@ -127,6 +127,10 @@ func openStore(folder string, o *Options) (store.Store, error) {
 	return store.OpenFiles(folder, o.Beneath, o.Alive)
 }
 
+// Trouble is what the last question failed of that was asked of the server that a place lies on; nil where it was
+// answered, and of places on disks.
+func Trouble(place string) error { return store.Trouble(place) }
+
 // reopen opens a folder that may lead elsewhere now.
 func reopen(folder string, o *Options) (store.Store, error) {
 	if store.IsURL(folder) {

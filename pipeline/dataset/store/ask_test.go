@@ -28,10 +28,12 @@ func answer(status int, body io.Reader, header http.Header) *http.Response {
 // readOf reads 100 bytes of a server within 30 s.
 func readOf(ctx context.Context, t *testing.T, s answering) error {
 	t.Helper()
-	at := &remote{
-		server: &server{place: "http://host", client: &http.Client{Transport: s}}, within: 30 * time.Second,
-		alive: func() {}, onRead: func() {},
-	}
+	return readFrom(ctx, t, &server{place: "http://host", client: &http.Client{Transport: s}})
+}
+
+func readFrom(ctx context.Context, t *testing.T, s *server) error {
+	t.Helper()
+	at := &remote{server: s, within: 30 * time.Second, alive: func() {}, onRead: func() {}}
 	from := newSite(*at, &location{scheme: "http", host: "host"})
 	return from.ReadAt(ctx, &Object{Name: []byte("x"), Size: 100, Version: []byte("1")}, make([]byte, 100), 0)
 }
@@ -96,6 +98,25 @@ func TestLastTroubleIsNamed(t *testing.T) {
 		})
 		if took := time.Since(begun); err == nil || !strings.Contains(err.Error(), "503") || took != 30*time.Second {
 			t.Errorf("the time ends within a request: %v after %s, want what was said before", err, took)
+		}
+	})
+}
+
+// TestTroubleIsForgotten: what went wrong is known until there is an answer.
+func TestTroubleIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, s := 0, &server{place: "http://host"}
+		s.client = &http.Client{Transport: answering(func(*http.Request) (*http.Response, error) {
+			if asked++; asked == 1 {
+				return answer(503, strings.NewReader(""), nil), nil
+			}
+			if trouble := s.trouble.Load(); trouble == nil || !strings.Contains((*trouble).Error(), "503") {
+				t.Errorf("before the second try the trouble is %v", trouble)
+			}
+			return answer(404, strings.NewReader(""), nil), nil
+		})}
+		if err := readFrom(t.Context(), t, s); err == nil || asked != 2 || s.trouble.Load() != nil {
+			t.Errorf("%v after %d tries, and trouble is %v", err, asked, s.trouble.Load())
 		}
 	})
 }

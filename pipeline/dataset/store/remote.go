@@ -137,13 +137,16 @@ func (r *remote) ask(parent context.Context, x *question) error {
 		err := r.try(ctx, x, tries)
 		var passing *passingError
 		if !errors.As(err, &passing) {
+			r.server.trouble.Store(nil)
 			return err
 		}
 		if parent.Err() != nil {
 			return parent.Err()
 		}
 		if trouble == nil || ctx.Err() == nil { // a try that the end of the time cut short tells of nothing but that
-			trouble = passing.cause
+			last := passing.cause
+			r.server.trouble.Store(&last)
+			trouble = last
 		}
 		if passing.advanced {
 			pause = firstPause

@@ -27,7 +27,29 @@ type server struct {
 	hedging                                     atomic.Int64
 	requests, received, retries, hedges, failed atomic.Int64
 	nanoseconds                                 atomic.Int64
+
+	trouble atomic.Pointer[error] // of the last try; nil: it was answered
 }
+
+// Trouble is what the last question failed of that was asked of the server of an URL, and that may be asked again. It is nil where that was
+// answered, and of what is no URL of a server.
+func Trouble(place string) error {
+	l, err := parse(place)
+	if err != nil || !IsURL(place) {
+		return nil
+	}
+	servers.mu.Lock()
+	defer servers.mu.Unlock()
+	if s := servers.all[l.serverName()]; s != nil {
+		if trouble := s.trouble.Load(); trouble != nil {
+			return *trouble
+		}
+	}
+	return nil
+}
+
+// serverName tells servers apart.
+func (l *location) serverName() string { return l.place() + "?" + l.options.Encode() }
 
 // Traffic is what was asked of one place on a server so far.
 type Traffic struct {
@@ -86,7 +108,7 @@ func Traffics(urls ...string) []Traffic {
 func useServer(l *location) *server {
 	servers.mu.Lock()
 	defer servers.mu.Unlock()
-	key := l.place() + "?" + l.options.Encode()
+	key := l.serverName()
 	s := servers.all[key]
 	if s == nil {
 		s = &server{place: l.place(), client: newClient()}
