@@ -10,12 +10,23 @@ import (
 // Cause is the text of an error without gRPC's words around it, and without the address that could not be reached, which
 // stands beside it wherever one is told. A text that has none of these is returned as it is.
 func Cause(text string) string {
-	for _, before := range []string{"desc = ", "transport: ", "Error while dialing: ", ": connect: "} {
-		if i := strings.LastIndex(text, before); i >= 0 {
-			text = text[i+len(before):]
-		}
+	const dial = "Error while dialing: "
+	dialed := strings.Contains(text, dial)
+	for _, before := range []string{"desc = ", "transport: ", dial} {
+		text = cutBefore(text, before)
+	}
+	if dialed {
+		text = cutBefore(text, ": connect: ")
 	}
 	return unquote(text)
+}
+
+// cutBefore is what stands behind the last of some words, all of a text without them.
+func cutBefore(text, words string) string {
+	if i := strings.LastIndex(text, words); i >= 0 {
+		return text[i+len(words):]
+	}
+	return text
 }
 
 // unquote leaves out quotes around a text, or the closing one where the opening one was left out before.

@@ -9,7 +9,8 @@ import (
 func TestCause(t *testing.T) {
 	for text, want := range map[string]string{
 		`rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`: "connection refused",
-		"rpc error: code = NotFound desc = no root imagenet": "no root imagenet",
+		"rpc error: code = NotFound desc = no root imagenet":                                           "no root imagenet",
+		"rpc error: code = Unavailable desc = list: dial tcp 127.0.0.1:1: connect: connection refused": "list: dial tcp 127.0.0.1:1: connect: connection refused",
 		"anything else": "anything else", "": "", `"`: "",
 		`"nodes:7070x" is no address`:                                                                 `"nodes:7070x" is no address`,
 		`rpc error: code = Unknown desc = no root "photos"`:                                           `no root "photos"`,

@@ -61,9 +61,11 @@ func (e *callError) Error() string { return e.message }
 
 func (e *callError) Unwrap() error { return e.cause }
 
-// describeCall says why a call failed, and what to do where that is known.
+// describeCall says why a call failed, and what to do where that is known: of the connection to the node, and not of
+// one that the node wants to make.
 func describeCall(message string) string {
 	switch {
+	case !strings.Contains(message, "connection error: "):
 	case strings.Contains(message, "error reading server preface: EOF"),
 		strings.Contains(message, "error reading server preface: read"):
 		return "the node hung up at once: if it serves TLS, pass tls="

@@ -268,7 +268,7 @@ func (c *Cache) addCost(name string, cost float64) *format {
 		c.formats[name] = f
 	}
 	const weight = 1.0 / 16
-	f.cost += (cost - f.cost) * weight
+	f.cost += float64((cost - f.cost) * weight)
 	return f
 }
 
