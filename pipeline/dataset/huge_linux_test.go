@@ -83,6 +83,9 @@ func TestHugeList(t *testing.T) {
 		openHuge(t, place)
 		return
 	}
+	if testing.Short() {
+		t.Skip("the race detector takes memory of its own")
+	}
 	dir := *hugeKeep
 	if dir == "" {
 		dir = t.TempDir()
@@ -157,6 +160,9 @@ func TestHugeScan(t *testing.T) {
 	if place := os.Getenv(hugeInChild); place != "" {
 		scanHuge(t, place)
 		return
+	}
+	if testing.Short() {
+		t.Skip("the race detector takes memory of its own")
 	}
 	const shards = 147
 	dir := t.TempDir()
