@@ -99,7 +99,7 @@ func TestReplayOfOtherVersions(t *testing.T) {
 		if _, err := f.Replay(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
-		e.Versions = "2"
+		e.ChangeVersions("2")
 		var data *node.DataError
 		if _, err := f.Replay(t.Context(), request); !errors.As(err, &data) || !strings.Contains(err.Error(), "versions of objects") {
 			t.Errorf("error %v", err)

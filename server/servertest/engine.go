@@ -147,6 +147,13 @@ func (e *Engine) Change(content string) {
 	e.Content = content
 }
 
+// ChangeVersions changes what its data says of versions, while it is in use.
+func (e *Engine) ChangeVersions(versions string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Versions = versions
+}
+
 type data struct {
 	engine  *Engine
 	content string
@@ -158,7 +165,11 @@ func (d *data) Fingerprint() string {
 	return hex.EncodeToString(h[:])
 }
 
-func (d *data) Versions() (store, versions string) { return d.engine.Store, d.engine.Versions }
+func (d *data) Versions() (store, versions string) {
+	d.engine.mu.Lock()
+	defer d.engine.mu.Unlock()
+	return d.engine.Store, d.engine.Versions
+}
 
 func (d *data) Len() int { return orDefault(d.engine.Samples, 1000) }
 
