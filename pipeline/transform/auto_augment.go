@@ -57,7 +57,7 @@ func (o *autoAugment) outputSize(size image.Point, fixed bool) (image.Point, boo
 
 // drawParameters takes the pair from block 0; for its op k, whether it comes and its sign from block 1+k.
 func (o *autoAugment) drawParameters(d rng, p *program, rec *Draw) error {
-	told, b, within := newReport(rec), o.warpSampling(o.Interpolation, o.Fill), o.applyTo(usual)
+	told, b, within := newReport[policyOp](rec), o.warpSampling(o.Interpolation, o.Fill), o.applyTo(usual)
 	pair := &o.pairs[order.Below(d.Block(0)[0], uint32(len(o.pairs)))] //nolint:gosec // 25
 	for k, c := range pair {
 		x := d.Block(1 + uint32(k)) //nolint:gosec // 0 or 1

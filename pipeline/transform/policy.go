@@ -191,28 +191,33 @@ func readGeneration(a *arguments, d policyDialect) generation {
 }
 
 // A policyReport collects ops for replay. The nil report forgets them.
-type policyReport struct {
+type policyReport[T drawnOp] struct {
 	draw *Draw
-	Ops  []policyOp `json:"ops"`
+	Ops  []T `json:"ops"`
 }
 
+// drawnOp is an op of a policy as it was drawn.
+type drawnOp interface{ isIdentity() bool }
+
 // newReport returns nil when nobody asks.
-func newReport(rec *Draw) *policyReport {
+func newReport[T drawnOp](rec *Draw) *policyReport[T] {
 	if rec == nil {
 		return nil
 	}
 	rec.Applied = false
-	return &policyReport{rec, []policyOp{}}
+	return &policyReport[T]{rec, []T{}}
 }
 
-func (r *policyReport) addOp(t policyOp) {
+func (r *policyReport[T]) addOp(t T) {
 	if r != nil {
 		r.Ops = append(r.Ops, t)
-		r.draw.Applied = r.draw.Applied || t.Name != "Identity"
+		r.draw.Applied = r.draw.Applied || !t.isIdentity()
 	}
 }
 
-func (r *policyReport) writeDraw() {
+func (t policyOp) isIdentity() bool { return t.Name == "Identity" }
+
+func (r *policyReport[T]) writeDraw() {
 	if r != nil {
 		r.draw.Parameters = marshalCanonical(r)
 	}

@@ -32,7 +32,7 @@ func (o *randAugment) outputSize(size image.Point, fixed bool) (image.Point, boo
 
 // drawParameters takes op and sign of op k from block k.
 func (o *randAugment) drawParameters(d rng, p *program, rec *Draw) error {
-	told, b, within := newReport(rec), o.warpSampling(o.Interpolation, o.Fill), o.applyTo(usual)
+	told, b, within := newReport[policyOp](rec), o.warpSampling(o.Interpolation, o.Fill), o.applyTo(usual)
 	for k := range o.NumOps {
 		x := d.Block(uint32(k)) //nolint:gosec // at most 64
 		name := randomOps[order.Below(x[0], uint32(len(randomOps)))]

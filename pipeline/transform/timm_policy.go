@@ -107,7 +107,7 @@ func (o *timmPolicy) outputSize(size image.Point, fixed bool) (image.Point, bool
 // drawParameters takes the group of layer k from block 17k. Of the group's op i block 17k+2i+1 says whether it comes, its magnitude and its sign,
 // and block 17k+2i+2 its filter.
 func (o *timmPolicy) drawParameters(d rng, p *program, rec *Draw) error {
-	told := newTimmReport(rec)
+	told := newReport[drawnTimmOp](rec)
 	for k := range o.Layers {
 		first := 17 * uint32(k)                                                  //nolint:gosec // at most 64
 		group := o.Groups[order.Below(d.Block(first)[0], uint32(len(o.Groups)))] //nolint:gosec // at most 64
@@ -198,32 +198,7 @@ type drawnTimmOp struct {
 	Interpolation string  `json:"interpolation"`
 }
 
-// timmReport collects them for replay. The nil report forgets them.
-type timmReport struct {
-	draw *Draw
-	Ops  []drawnTimmOp `json:"ops"`
-}
-
-func newTimmReport(rec *Draw) *timmReport {
-	if rec == nil {
-		return nil
-	}
-	rec.Applied = false
-	return &timmReport{rec, []drawnTimmOp{}}
-}
-
-func (r *timmReport) addOp(t drawnTimmOp) {
-	if r != nil {
-		r.Ops = append(r.Ops, t)
-		r.draw.Applied = true
-	}
-}
-
-func (r *timmReport) writeDraw() {
-	if r != nil {
-		r.draw.Parameters = marshalCanonical(r)
-	}
-}
+func (drawnTimmOp) isIdentity() bool { return false }
 
 // addTimmOp adds one to the program.
 func (p *program) addTimmOp(t drawnTimmOp, b raster.Sampling) error {

@@ -32,7 +32,7 @@ func (o *trivialAugmentWide) drawParameters(d rng, p *program, rec *Draw) error 
 	bin := order.Below(x[1], uint32(o.NumMagnitudeBins)) //nolint:gosec // at most 1000
 	within := o.applyTo(wide)
 	t := within.policyOpAt(name, int(bin), o.NumMagnitudeBins, drawNegative(x[2]), p.currentSize())
-	told := newReport(rec)
+	told := newReport[policyOp](rec)
 	told.addOp(t)
 	told.writeDraw()
 	return p.addPolicyOp(t, o.warpSampling(o.Interpolation, o.Fill))
