@@ -53,11 +53,14 @@ func (s *optionalGauge) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// newOwnCounter tells what another one counts.
+func newOwnCounter(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
+}
+
 // newWorkCounter counts where workers' time goes.
 func newWorkCounter(e Engine, name, help string, of func(pipeline.Work) float64) prometheus.Collector {
-	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
-		return of(e.Work())
-	})
+	return newOwnCounter(name, help, func() float64 { return of(e.Work()) })
 }
 
 func oneIf(b bool) float64 {

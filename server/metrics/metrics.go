@@ -62,7 +62,7 @@ type Collector struct {
 	failures, refused, cancelled               *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
-	gauges                                     []prometheus.Collector
+	gauges, pixels                             []prometheus.Collector
 	jobs, reading, making, decoded             prometheus.Collector
 }
 
@@ -90,6 +90,7 @@ func New(s Sources) *Collector {
 		reading:            newWorkCounter(s.Engine, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
 		making:             newWorkCounter(s.Engine, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		decoded:            newWorkCounter(s.Engine, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
+		pixels:             pixelMetrics(s.Pixels),
 		gauges: []prometheus.Collector{
 			newGauge("streams", "Streams that are open.", func() float64 { return float64(s.Streams.CountOpen()) }),
 			newGauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.Memory.CountBytes(); return float64(used) }),
@@ -101,7 +102,7 @@ func New(s Sources) *Collector {
 			newOptionalGauge("nodes_wanted", "Nodes like this one that would feed the jobs that have streams here.", s.Demand.AllNodes),
 			newGauge("draining", "1 while the node shuts down.", func() float64 { return oneIf(s.Streams.IsDraining()) }),
 			newInfo(&s),
-			newRootMetrics(s.Storage, s.Roots), newTrafficMetrics(slices.Collect(maps.Values(s.Roots))), newCacheMetrics(s.ReadCache), newPixelMetrics(s.Pixels),
+			newRootMetrics(s.Storage, s.Roots), newTrafficMetrics(slices.Collect(maps.Values(s.Roots))), newCacheMetrics(s.ReadCache),
 		},
 	}
 }
@@ -137,10 +138,10 @@ func newInfo(s *Sources) prometheus.Collector {
 }
 
 func (m *Collector) listCollectors() []prometheus.Collector {
-	return append([]prometheus.Collector{
+	return slices.Concat([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
 		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.FailedHandshakes, m.RefusedConnections, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
-	}, m.gauges...)
+	}, m.gauges, m.pixels)
 }
 
 // Describe implements prometheus.Collector.
