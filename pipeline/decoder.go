@@ -16,8 +16,9 @@ type decoder struct {
 	shared  sharedPicture
 	whole   sharedPicture // whose memory is the pixel cache's
 	stop    stoppable
-	// maskCodec and wide are for masks, which are pictures of three equal channels on the way.
+	// maskCodec, numbered and wide are for masks, which are pictures of three equal channels on the way.
 	maskCodec *codec.Decoder
+	numbered  numberedSource
 	wide      []byte
 	pixels    []byte
 	fileIndex

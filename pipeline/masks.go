@@ -224,7 +224,8 @@ func (d *decoder) makeMask(want *Want, f *maskFile, from size, r *renderer, dst 
 	if cap(d.wide) < n {
 		d.wide = make([]byte, n)
 	}
-	src := numberedSource{src: d.maskCodec, numbers: numbers}
+	src := &d.numbered
+	*src = numberedSource{src: d.maskCodec, numbers: numbers, row: src.row}
 	if err := d.render(want, r, src.orItself(), d.wide[:n]); errors.Is(err, ErrCancelled) {
 		return err
 	} else if err = errors.Join(err, src.unknown); err != nil {

@@ -153,22 +153,24 @@ func (d *Decoder) Parse(src []byte, l Limits) (w, h int, err error) {
 // ParseMask is Parse for a mask, a PNG with a palette or grey; Decode then gives the number that each pixel is, three
 // times.
 func (d *Decoder) ParseMask(src []byte, l Limits) (w, h int, err error) {
-	if w, h, err = d.Parse(src, l); err != nil {
+	if w, h, err = d.parsePNG(src, l, "a mask is a PNG with a palette or grey"); err != nil {
 		return 0, 0, err
-	}
-	if d.current != format(d.whole[0]) {
-		return 0, 0, errors.New("a mask is a PNG with a palette or grey")
 	}
 	return w, h, d.png.Mask()
 }
 
 // ParseColours is Parse for a mask of colours, which formats that lose some cannot hold: a PNG.
 func (d *Decoder) ParseColours(src []byte, l Limits) (w, h int, err error) {
+	return d.parsePNG(src, l, "a mask of colours is a PNG")
+}
+
+// parsePNG is Parse for a PNG; refusal is the error of other files.
+func (d *Decoder) parsePNG(src []byte, l Limits, refusal string) (w, h int, err error) {
 	if w, h, err = d.Parse(src, l); err != nil {
 		return 0, 0, err
 	}
 	if d.current != format(d.whole[0]) {
-		return 0, 0, errors.New("a mask of colours is a PNG")
+		return 0, 0, errors.New(refusal)
 	}
 	return w, h, nil
 }
