@@ -180,7 +180,9 @@ func (p *Pipeline) countSpent(d time.Duration) {
 	const weight = 1.0 / 64
 	p.spending.making.Add(int64(d))
 	p.spending.samples.Add(1)
-	p.credit.addBusy(d, p.options.Workers, time.Now())
+	if p.options.Pixels != nil {
+		p.credit.addBusy(d, p.options.Workers, time.Now())
+	}
 	cost := control.SampleCost(math.Float64frombits(p.cost.Load()))
 	cost.AddBatch(d.Seconds(), 1, weight)
 	p.cost.Store(math.Float64bits(float64(cost)))

@@ -33,11 +33,13 @@ func namePixels(p *Plan) string {
 
 // findPixels looks for the picture of the file that was read. Where it is kept no index is needed.
 func (k *worker) findPixels(j *Job, ref batch.Ref) bool {
-	k.pixels = pixelKeeping{key: pixelcache.Key{Data: j.pixels, Sample: uint32(ref.Index)}, limits: j.plan.Limits, upright: j.plan.ApplyEXIF}
-	if len(j.pictures) == 0 {
+	k.pixels = pixelKeeping{}
+	cache := k.p.options.Pixels
+	if cache == nil || len(j.pictures) == 0 {
 		return false
 	}
-	k.pixels.found = j.p.options.Pixels.Find(k.pixels.key, k.file)
+	k.pixels = pixelKeeping{key: pixelcache.Key{Data: j.pixels, Sample: uint32(ref.Index)}, limits: j.plan.Limits, upright: j.plan.ApplyEXIF}
+	k.pixels.found = cache.Find(k.pixels.key, k.file)
 	if k.pixels.found == nil {
 		return false
 	}
@@ -56,10 +58,13 @@ func (x *pixelKeeping) release() {
 // wholeSource is the whole picture of a file, where that is kept: or is from now on, since it has to be decoded whole
 // anyway. Else it is nil, and whether to decode it whole later is noted. The error is ErrCancelled.
 func (d *decoder) wholeSource(k *worker, from size, region image.Rectangle) (transform.Source, error) {
-	x := &k.pixels
+	x, cache := &k.pixels, k.p.options.Pixels
+	if cache == nil {
+		return nil, nil
+	}
 	if x.found == nil {
 		x.format = d.codec.Format(k.file)
-		if !k.want.job.p.options.Pixels.Wants(x.format, from.w, from.h) {
+		if !cache.Wants(x.format, from.w, from.h) {
 			return nil, nil
 		}
 		needed := region == image.Rect(0, 0, from.w, from.h)

@@ -63,7 +63,7 @@ func (n *indexBench) time(b *testing.B, jobs []*Job, epoch uint32) time.Duration
 	for i, file := range n.files {
 		for at, j := range jobs {
 			d := decoders[at]
-			k := &worker{file: file, want: &Want{job: j}}
+			k := &worker{p: j.p, file: file, want: &Want{job: j}}
 			all, from, err := d.beginSample(j, order.Sample{Epoch: epoch, Index: uint32(i)}, nil, k)
 			if err != nil {
 				b.Fatal(err)
