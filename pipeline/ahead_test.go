@@ -154,26 +154,33 @@ func TestChangedInBucketIsNoVerdict(t *testing.T) {
 	}
 }
 
+// prepareGuarded prepares the plan of a job on a place that is read below roots, as nodes read it.
+func prepareGuarded(t *testing.T, of *Job, roots *bulkhead.Roots, place string) *Job {
+	t.Helper()
+	data, err := OpenFolder(t.Context(), roots, place, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = data.Close() })
+	j, err := of.p.Prepare(of.plan, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
 // A read that a server does not answer is given up by its root, which is sick then, as a folder's is.
 func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
 	for _, ahead := range []int64{0, 1 << 20} {
 		roots := bulkhead.New(bulkhead.Options{Deadline: time.Second, ProbeEvery: time.Hour})
 		defer roots.Close()
 		s, first, _ := bucket(t, Options{Workers: 1, Storage: roots, ReadAhead: ahead})
-		data, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = data.Close() })
-		j, err := first.p.Prepare(first.plan, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := prepareGuarded(t, first, roots, s.Place("p"))
 		answer := make(chan struct{})
 		t.Cleanup(sync.OnceFunc(func() { close(answer) }))
 		s.Fail(func(http.ResponseWriter, *http.Request) bool { <-answer; return false })
 		var hung *bulkhead.HungError
-		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(data.Path()).Sick() {
+		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(j.snapshot.Path()).Sick() {
 			t.Errorf("%d bytes are read ahead: %v", ahead, r.Err)
 		}
 	}
@@ -185,15 +192,7 @@ func TestObjectThatIsNeverReadMakesNoRootSick(t *testing.T) {
 	roots := bulkhead.New(bulkhead.Options{Deadline: 2 * time.Second, ProbeEvery: time.Hour})
 	defer roots.Close()
 	s, first, _ := bucket(t, Options{Workers: 4, Storage: roots})
-	data, err := OpenFolder(t.Context(), roots, s.Place("p"), dataset.Options{CacheDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = data.Close() })
-	j, err := first.p.Prepare(first.plan, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := prepareGuarded(t, first, roots, s.Place("p"))
 	const key = "class_0/img_0.jpg" // the first
 	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/"+key) {
@@ -207,7 +206,7 @@ func TestObjectThatIsNeverReadMakesNoRootSick(t *testing.T) {
 		select {
 		case r := <-failing:
 			var read *ReadError
-			if !errors.As(r.Err, &read) || read.Key != key || errors.As(r.Err, new(*bulkhead.HungError)) || roots.Of(data.Path()).Sick() {
+			if !errors.As(r.Err, &read) || read.Key != key || errors.As(r.Err, new(*bulkhead.HungError)) || roots.Of(j.snapshot.Path()).Sick() {
 				t.Errorf("%v, want what happened to %s, of a root that is well", r.Err, key)
 			}
 			return

@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
 )
 
 // Part of a folder may hang while the root answers. A scan that was given up there keeps neither its lock nor its turn: the next one finds out for
@@ -65,12 +65,8 @@ func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
 func TestServerThatRefusesConnections(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := buckettest.RefusingAddress()
 	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	roots := bulkhead.New(bulkhead.Options{Deadline: time.Second})

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 
@@ -29,12 +28,8 @@ func TestServeLooksAtBuckets(t *testing.T) {
 
 // TestServeTellsOfSilence: a server that does not answer when a node starts is told, and the node serves.
 func TestServeTellsOfSilence(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := buckettest.RefusingAddress()
 	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.Access)

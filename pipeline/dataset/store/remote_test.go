@@ -233,6 +233,19 @@ func TestSilentServer(t *testing.T) {
 	<-gone
 }
 
+// hangFirst has a server not answer the next request, and counts it and those that follow.
+func hangFirst(s *buckettest.Server) *atomic.Int32 {
+	asked := new(atomic.Int32)
+	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if asked.Add(1) > 1 {
+			return false
+		}
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
+	})
+	return asked
+}
+
 // TestSlowRead: beside a read that takes long another one is sent, whose bytes are taken.
 func TestSlowRead(t *testing.T) {
 	s := serve(t)
@@ -244,14 +257,7 @@ func TestSlowRead(t *testing.T) {
 		_, err := read(t, from, o, 0, 5000)
 		treetest.Must(t, err)
 	}
-	var asked atomic.Int32
-	s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
-		if asked.Add(1) > 1 {
-			return false
-		}
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler)
-	})
+	hangFirst(s)
 	if got, err := read(t, from, o, 0, 5000); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%v, or other bytes", err)
 	}
@@ -278,14 +284,7 @@ func TestSlowQuestions(t *testing.T) {
 		for range 20 {
 			treetest.Must(t, ask())
 		}
-		var asked atomic.Int32
-		s.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
-			if asked.Add(1) > 1 {
-				return false
-			}
-			<-r.Context().Done()
-			panic(http.ErrAbortHandler)
-		})
+		asked := hangFirst(s)
 		if err := ask(); err != nil || asked.Load() != 2 {
 			t.Errorf("%s: %v after %d questions", name, err, asked.Load())
 		}
