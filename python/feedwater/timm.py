@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ._common.homes import home_of
 from ._dataset.table import Table
 from ._loader import Loader
 from .errors import UnsupportedTransformError
@@ -133,7 +134,7 @@ def _prefetch_steps(wanted: Mapping[str, Any]) -> list[Any]:
 
 def _source_of(dataset: Any) -> Any:
     """The files and labels of a data set: those of timm's reader, in its order, or a data set that Loader takes."""
-    kind = f"{type(dataset).__module__}.{type(dataset).__qualname__}"
+    kind = home_of(dataset)
     if not kind.startswith("timm."):
         return dataset
     reader: Any = getattr(dataset, "reader", None)

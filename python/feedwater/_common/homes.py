@@ -1,4 +1,4 @@
-"""Which class a data set is of, by its full name: those of other libraries are known without importing them."""
+"""Which class an object is of, by its full name: those of other libraries are known without importing them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 __all__ = ["home_of", "homes_of"]
 
 
-def home_of(source: Any) -> str:
+def home_of(value: Any) -> str:
     """Its class, as "module.name"."""
-    return _name_class(type(source))
+    return _name_class(type(value))
 
 
-def homes_of(source: Any) -> list[str]:
+def homes_of(value: Any) -> list[str]:
     """Its class, and those that this is derived from."""
-    return [_name_class(kind) for kind in type(source).__mro__]
+    return [_name_class(kind) for kind in type(value).__mro__]
 
 
 def _name_class(kind: type) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._common.homes import homes_of
 from ..errors import DataError
-from .homes import homes_of
 
 __all__ = ["ArrowRows", "FileRows", "is_arrow_dataset", "read_arrow_rows"]
 

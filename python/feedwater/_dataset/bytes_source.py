@@ -13,6 +13,7 @@ import weakref
 from typing import Any
 from urllib.parse import quote
 
+from .._common.homes import home_of
 from ..errors import DataError
 
 __all__ = ["Bytes"]
@@ -52,8 +53,7 @@ class Bytes:
         if len(dataset) < 1:
             raise DataError("the data set is empty")
         self._samples, self._workers = len(dataset), workers
-        kind = type(dataset)
-        named = repr((version, self._samples, f"{kind.__module__}.{kind.__qualname__}")).encode()
+        named = repr((version, self._samples, home_of(dataset))).encode()
         self.place = f"python://{hashlib.sha256(named + self._pickled).hexdigest()[:32]}"
         """Names the data, wherever it is read."""
         self._served: _Served | None = None

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .._common.homes import home_of, homes_of
 from ..errors import DataError
-from .homes import home_of, homes_of
 from .table import Table
 
 __all__ = ["Coco", "is_coco_detection", "read_coco_detection"]

@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._common.homes import home_of
 from .._torchvision.genuine import is_own
 from ..errors import DataError
 from . import image_folder
-from .homes import home_of
 from .subset import indices_of
 from .wrappers import check_sizes, check_wrapper
 

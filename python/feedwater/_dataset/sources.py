@@ -13,6 +13,7 @@ from typing import Any
 from .._agent.table_text import TableText
 from .._batch.relabel import mapping_of
 from .._common.filenames import escape_name, to_json
+from .._common.homes import home_of
 from .._order.steps import Indices, from_end
 from ..errors import DataError
 from . import arrow_rows, image_folder
@@ -20,7 +21,6 @@ from .arrow_reader import ArrowReader
 from .bytes_source import Bytes
 from .coco import Coco, is_coco_detection, read_coco_detection
 from .file_lists import is_file_list, read_rows
-from .homes import home_of
 from .listing import Listing
 from .mask_files import Masks
 from .subset import indices_of

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common.homes import home_of
 from .._common.ranks import Ranks
 from ..errors import DataError, StateMismatchError
 from .generators import Generators, pack_states
@@ -187,8 +188,7 @@ class _Pulled:
         drawn = consumed // ranks.world if self.sharded else consumed
         if self._resume is not None and (epoch, drawn) == (self._resume["epoch"], self._resume.get("drawn")):
             return self._resume  # loaded, and nothing drawn since
-        kind = type(self.sampler)
-        state: dict[str, Any] = {"class": f"{kind.__module__}.{kind.__qualname__}", "epoch": epoch, "drawn": drawn}
+        state: dict[str, Any] = {"class": home_of(self.sampler), "epoch": epoch, "drawn": drawn}
         if self.chosen is not None:
             state["subset"] = digest_indices(self.chosen)
         if self.sharded:
@@ -223,7 +223,7 @@ class _Pulled:
         if state is None:
             return
         kind = type(self.sampler)
-        if state["class"] != f"{kind.__module__}.{kind.__qualname__}":
+        if state["class"] != home_of(self.sampler):
             raise StateMismatchError(f"the state is of sampler {state['class']}, this Loader has {kind.__qualname__}")
         if state.get("subset") != (None if self.chosen is None else digest_indices(self.chosen)):
             raise StateMismatchError("the state is of another choice of samples: another Subset under the sampler")
