@@ -28,8 +28,11 @@ type lostError struct{ cause error }
 
 func (e *lostError) Error() string { return fmt.Sprintf("half a list is lost: %v", e.cause) }
 
-// begin begins a list; whoever calls it calls commit or discard.
+// begin begins a list, unless who wanted it has gone; whoever calls it calls commit or discard.
 func (c *cache) begin(ctx context.Context) (*listFile, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	l := &listFile{ctx: ctx, cache: c}
 	return l, l.open(c.dir, c.none, c.limit)
 }

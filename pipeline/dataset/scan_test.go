@@ -183,6 +183,21 @@ func TestCancelAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestNobodyWaitsForTheList: a scan that was left to itself while it waited for a server writes nothing any more.
+func TestNobodyWaitsForTheList(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := options(t)
+	o.CacheDir = filepath.Join(o.CacheDir, "lists")
+	c := newCache(o, t.TempDir())
+	if _, err := c.begin(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+	if _, err := os.Stat(o.CacheDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of lists: %v", err)
+	}
+}
+
 // handles counts what the process has open; 0 on systems that do not say.
 func handles(t testing.TB) int {
 	open, err := os.ReadDir("/proc/self/fd")
