@@ -8,6 +8,7 @@ type NodeEstimate struct {
 	demand float64 // samples per second with headroom, the most that one said; infinite where one does not say how fast it is
 	rates  float64 // samples per second of the nodes that say it, together
 	heard  float64 // nodes that say it
+	supply float64 // samples per second that the job gets, the most that one said
 	blind  bool
 }
 
@@ -35,4 +36,29 @@ func (c *NodeEstimate) Nodes() (nodes float64, blind bool) {
 		return c.most, c.blind
 	}
 	return min(c.most, math.Ceil(c.demand*c.heard/c.rates-1e-9)), c.blind
+}
+
+// AddSupply takes the samples per second that the job gets, as one node reads it off the job's steps.
+func (c *NodeEstimate) AddSupply(samples float64) {
+	if samples > 0 && !math.IsInf(samples, 0) {
+		c.supply = max(c.supply, samples)
+	}
+}
+
+// Work is how many nodes what the job gets keeps at work; 0: unknown.
+func (c *NodeEstimate) Work() float64 {
+	if c.heard == 0 {
+		return 0
+	}
+	return c.supply * c.heard / c.rates
+}
+
+// Bound is the job's Nodes, bounded by what the nodes that came last have brought.
+func (c *NodeEstimate) Bound(g *Growth) (nodes float64, blind bool) {
+	nodes, blind = c.Nodes()
+	if c.heard == 0 {
+		return nodes, blind
+	}
+	nodes, helps := g.Bound(nodes, c.heard, c.heard/c.rates)
+	return nodes, blind && helps
 }

@@ -56,11 +56,12 @@ func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now 
 	}
 	silent := s.recordLoads(seconds, loads)
 	need, active := s.sumNeeds(jobs)
-	blind := false
+	starved, bound := false, false
 	for _, r := range jobs {
-		blind = blind || r.Starved || r.UpperBound
+		starved, bound = starved || r.Starved, bound || r.UpperBound
 	}
-	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now), UpperBound: blind, Effective: s.nodeCapacity()}
+	blind := starved || bound && !HaveSpareTime(s.sumWork(jobs), len(loads)-int(silent))
+	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now), UpperBound: starved || bound, Effective: s.nodeCapacity()}
 }
 
 // LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth.
@@ -137,6 +138,17 @@ func (s *Scaler) sumNeeds(jobs []Reading) (nodes float64, active bool) {
 		return 0, active
 	}
 	return math.Ceil(headroom*work/e - 1e-9), active
+}
+
+// sumWork is how many nodes what all jobs get keeps at work; 0: unknown.
+func (s *Scaler) sumWork(jobs []Reading) (nodes float64) {
+	e := s.nodeCapacity()
+	for _, r := range jobs {
+		if w := r.Supply * r.Cost / e; w > 0 && !math.IsInf(w, 0) {
+			nodes += w
+		}
+	}
+	return nodes
 }
 
 // holdPeak keeps the number up until no request of the last 120 s asks for it.

@@ -96,7 +96,7 @@ func (n *node) work() {
 		if turn.First == 0 {
 			a.begins = n.crowd.now
 		}
-		n.crowd.after(n.crowd.sample*n.slow, func() { n.finish(turn) })
+		n.crowd.after(n.crowd.sampleSeconds(n), func() { n.finish(turn) })
 		return
 	}
 }
@@ -108,10 +108,10 @@ func (n *node) finish(turn share.Portion[*attempt]) {
 	}
 	a := turn.Entry.Value
 	n.made++
-	n.spent += n.crowd.sample * n.slow
+	n.spent += n.crowd.sampleSeconds(n)
 	n.hand.Add(-1, n.crowd.now)
 	if a.left--; a.left == 0 && !a.dropped {
-		cost := n.crowd.sample * n.slow
+		cost := n.crowd.sampleSeconds(n)
 		n.queue.RecordCost(a.entry, n.crowd.now-a.begins, cost*crowdBatch)
 		k := a.stream.stake
 		k.cost.Add(cost, crowdCost)

@@ -94,6 +94,8 @@ type crowd struct {
 	t *testing.T
 	clock
 	sample  float64 // core-seconds; a node has one core
+	cores   int     // of the machine that all nodes are on; 0: each has one of its own
+	growth  map[string]*control.Growth
 	ranks   []*rank
 	nodes   []*node // that there are
 	started int
@@ -115,7 +117,7 @@ type period struct {
 
 // newCrowd has so many ranks, fed by need nodes, of which there are now so many.
 func newCrowd(t *testing.T, ranks, need, now int) *crowd {
-	c := &crowd{t: t, sample: float64(need) / (float64(ranks) * crowdBatch / crowdStep), wanted: now}
+	c := &crowd{t: t, sample: float64(need) / (float64(ranks) * crowdBatch / crowdStep), wanted: now, growth: map[string]*control.Growth{}}
 	for i := range crowdJobs {
 		j := newJob(fmt.Sprint("job", i), ranks/crowdJobs, uint64(i)+crowdJobs**crowdSeed)
 		for k := range j.world {
@@ -129,6 +131,15 @@ func newCrowd(t *testing.T, ranks, need, now int) *crowd {
 	}
 	c.after(crowdPeriod, c.settle)
 	return c
+}
+
+// sampleSeconds is what a sample takes a node: the longer, the more nodes share the machine.
+func (c *crowd) sampleSeconds(n *node) float64 {
+	shared := 1.0
+	if c.cores > 0 {
+		shared = math.Max(1, float64(len(c.nodes))/float64(c.cores))
+	}
+	return c.sample * n.slow * shared
 }
 
 // send has a message arrive.
@@ -170,7 +181,10 @@ func (c *crowd) settle() {
 	}
 	need, blind := 0.0, false
 	for name, claim := range claims {
-		n, _ := claim.Nodes()
+		if c.growth[name] == nil {
+			c.growth[name] = &control.Growth{}
+		}
+		n, _ := claim.Bound(c.growth[name])
 		need += n
 		blind = blind || n == 0 && starved[name]
 	}

@@ -40,6 +40,22 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// Nodes that share a machine of half of the cores that it takes make one another slower from there on, and each says
+// that more are needed. Those that bring nothing are not followed by others.
+func TestCrowdOnOneMachine(t *testing.T) {
+	const need, cores = 12, 6
+	c := newCrowd(t, 16, need, 4)
+	c.cores = cores
+	c.run(crowdEnds)
+	most := 0
+	for _, p := range c.periods {
+		most = max(most, p.wanted)
+	}
+	if enough := need*115/100 + crowdJobs; most > enough || most < cores {
+		t.Errorf("%d nodes wanted on a machine of %d cores, by jobs that take %d", most, cores, enough)
+	}
+}
+
 // crowdOutcome is what a run showed from crowdCalm on.
 type crowdOutcome struct {
 	calm   float64 // share of time that the worst rank stalls until crowdDeaths

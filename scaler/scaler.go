@@ -63,6 +63,7 @@ type Scaler struct {
 	nodes        map[string]*node
 	lastWaitCall time.Time // when a trainer last said that it waits
 	law          control.Scaler
+	growth       map[job]*control.Growth // by job that there was when the number was computed
 	updated      time.Time
 	wanted       int
 	active       bool          // a trainer is there, or may be
@@ -109,7 +110,8 @@ func New(o Options) *Scaler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Scaler{
-		options: o, waitCalls: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
+		options: o, waitCalls: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{},
+		growth: map[job]*control.Growth{}, change: make(chan struct{}),
 	}
 	s.metrics = newMetrics(s, o.Version)
 	return s
@@ -284,6 +286,7 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 		return
 	}
 	p := s.surveyNodes(now)
+	s.growth = p.growth
 	for _, n := range s.nodes {
 		n.counted = n.stateAt(now) == up
 	}
@@ -327,6 +330,8 @@ type survey struct {
 	active, blind bool
 	// known tells that each node that is up says how many nodes each of its jobs takes.
 	known bool
+	// growth is what the nodes that came last have brought each job.
+	growth map[job]*control.Growth
 }
 
 // surveyNodes asks the nodes that answer of each job. mu is held.
@@ -351,12 +356,22 @@ func (s *Scaler) surveyNodes(now time.Time) survey {
 			p.known = p.known && j.NodesWanted != nil
 		}
 	}
-	for _, c := range jobs {
+	p.growth = map[job]*control.Growth{}
+	work, bound := 0.0, false
+	for key, c := range jobs {
 		p.active = true
-		nodes, blind := c.Nodes()
+		p.growth[key] = &control.Growth{}
+		if before := s.growth[key]; before != nil {
+			*p.growth[key] = *before
+		}
+		nodes, blind := c.Bound(p.growth[key])
 		p.need += nodes
-		p.blind = p.blind || blind && !c.newestSees
+		work += c.Work()
+		blind = blind && !c.newestSees
+		bound = bound || blind && nodes > 0
+		p.blind = p.blind || blind && nodes == 0
 	}
+	p.blind = p.blind || bound && !control.HaveSpareTime(work, p.up)
 	return p
 }
 
@@ -371,6 +386,7 @@ type jobEstimate struct {
 // waiting, others do because of what was.
 func (c *jobEstimate) addWord(joined time.Time, j *pb.JobStatus) {
 	c.Add(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
+	c.AddSupply(j.GetSupply())
 	if j.NodesWanted == nil || joined.Before(c.newest) {
 		return
 	}

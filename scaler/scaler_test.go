@@ -37,6 +37,8 @@ type fakeNode struct {
 	mu   sync.Mutex
 	jobs map[string]uint32
 	slow float64 // seconds per sample; 0: it does not say
+	// gets is the samples per second of each job; 0: it does not say.
+	gets float64
 	// bounds tells that its numbers are upper bounds.
 	bounds bool
 	hung   bool
@@ -58,6 +60,9 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 			}
 			if n.slow > 0 {
 				j.SecondsPerSample = proto.Float64(n.slow)
+			}
+			if n.gets > 0 {
+				j.Supply = proto.Float64(n.gets)
 			}
 			jobs = append(jobs, j)
 		}
@@ -329,6 +334,52 @@ func TestNewestNodeSeesNoWaiting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job that waits, of which nobody knows for what, gets more nodes only while those that there are have no time left.
+func TestNodesWithSpareTime(t *testing.T) {
+	for _, gets := range []float64{229, 280} { // of 300 that three nodes make
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorldOf(t, func(w *world) {
+				for _, addr := range []string{"a", "b", "c"} {
+					n := w.node(addr)
+					n.slow, n.gets, n.bounds = 0.01, gets, true
+					n.set(map[string]uint32{"x": 3}, false)
+				}
+			})
+			time.Sleep(time.Minute)
+			if n, spare := w.metric(), gets < 260; spare != (n == 3) {
+				t.Errorf("%.0f samples per second of three nodes that make 300: %d nodes", gets, n)
+			}
+		})
+	}
+}
+
+// Nodes that make one another slower say that more are needed, again and again.
+func TestNodesThatShareAMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []*fakeNode
+		w := newWorldOf(t, func(w *world) {
+			n := w.node("a")
+			n.slow = 0.01
+			n.set(map[string]uint32{"x": 3}, false)
+			all = append(all, n)
+		})
+		time.Sleep(20 * time.Second)
+		for count := 2; count <= 20; count++ {
+			all = append(all, w.node(string(rune('a'+count))))
+			for _, n := range all {
+				n.mu.Lock()
+				n.slow = 0.01 * float64(count)
+				n.jobs = map[string]uint32{"x": uint32(3 * count)}
+				n.mu.Unlock()
+			}
+			time.Sleep(20 * time.Second)
+			if n := w.metric(); n != 3 {
+				t.Fatalf("%d nodes after %d that make no more together than one", n, count)
+			}
+		}
+	})
 }
 
 func TestSlowNodeDoesNotSpeakForAll(t *testing.T) {
