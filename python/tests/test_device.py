@@ -340,10 +340,9 @@ def test_no_memory_on_the_gpu_loses_nothing(fake: Any, calm: FakeCuda) -> None:
         for number in range(10):
             if number % 3 == 2:
                 calm.room = 1000
-                while True:
+                while len(seen) < 10:  # the last ones may be there already
                     try:
                         seen.append([field.clone() for field in next(batches)])
-                        number += 1
                     except feedwater.DeviceError as error:
                         told = str(error)
                         break

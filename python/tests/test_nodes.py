@@ -260,8 +260,10 @@ def test_a_sampler_and_a_subset(nodes: Any, data: Path) -> None:
     assert USUAL
 
 
-def test_insecure_is_asked_again_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_insecure_is_asked_again_after_a_refusal(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FEEDWATER_INSECURE", raising=False)
+    other = make(data)  # keeps the agent, which was started without the variable
+    next(iter(other))
     elsewhere = "10.255.255.1:7070"
     refused = remote(elsewhere, start_timeout=1)
     with pytest.raises(feedwater.Error, match=r"is another machine, .*FEEDWATER_INSECURE=1"):
@@ -273,3 +275,4 @@ def test_insecure_is_asked_again_after_a_refusal(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(feedwater.StallError, match=elsewhere):
         next(iter(remote(elsewhere, start_timeout=1)))
     assert agent.serial == serial, "the same agent"
+    other.close()

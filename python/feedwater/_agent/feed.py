@@ -335,8 +335,8 @@ class Feed:
         want = self._out.get(ident)
         if want is None:
             return
-        details = json.loads(packet[25 : 25 + json_bytes]) if json_bytes else {}
-        if "stores" in details:
+        details = json.loads(packet[25 : 25 + json_bytes]) if json_bytes else None
+        if details is not None and "stores" in details:
             self.session.add_stores(details["stores"])
         want.answer = Done(want, details)
         self._out.pop(ident, None)

@@ -50,10 +50,13 @@ class Done:
 
     __slots__ = ("errors", "ragged", "slot", "slots", "step")
 
-    def __init__(self, want: Want, details: dict[str, Any]) -> None:
+    def __init__(self, want: Want, details: dict[str, Any] | None) -> None:
         self.step, self.slots, self.slot = want.step, want.slots, want.slot
-        self.errors: list[dict[str, Any]] = details.get("errors") or []
-        self.ragged: dict[str, Any] = details.get("ragged") or {}
+        self.errors: list[dict[str, Any]] = []
+        self.ragged: dict[str, Any] = {}
+        if details is not None:
+            self.errors = details.get("errors") or []
+            self.ragged = details.get("ragged") or {}
 
     @property
     def substitutes(self) -> dict[int, int]:
