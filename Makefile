@@ -16,6 +16,7 @@
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
+#   make test-link            between two networks of this machine: batches against plain TCP at 1 and 10 Gbit/s, and what top and doctor say; for root
 #   make cluster              a real Kubernetes on this machine and a shell with kubectl and helm; for root, its programs are built once, in half an hour
 #   make test-cluster [ONLY=page]  the chart in that Kubernetes: docs/kubernetes.md as it is typed, and pods that fail (ONLY=chaos)
 #   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
@@ -416,8 +417,12 @@ test-deploy: build test-image $(VENV)/.ready $(TOOLS)/.shellcheck-ready
 	$(call say,the script that follows the number of nodes)
 	$(ENGINE_TEST) deploy/slurm/test_scale.py
 
-.PHONY: test-slurm
+.PHONY: test-slurm test-link
 # Nothing is installed: the test says which packages are missing.
+test-link: build-testnode $(VENV)/.ready
+	$(call say,a link of 1 and of 10 Gbit/s between nodes and trainers)
+	bench/link.sh $(VENV)/bin/python
+
 test-slurm: build-testnode $(VENV)/.ready
 	$(call say,nodes as jobs of Slurm)
 	$(ENGINE_TEST) -s deploy/slurm/test_slurm.py

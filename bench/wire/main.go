@@ -6,6 +6,7 @@
 //	go run ./bench/wire                                  prints a table
 //	go run ./bench/wire --python .venv/bin/python        with a training process too
 //	go run ./bench/wire --json                           the same for programs, with every round
+//	go run ./bench/wire --via "nsenter --net=FILE" --host 10.0.0.1    with the sender in another network, where it has that address: over TCP alone
 //	go run ./bench/wire --node                           a node with ready batches (root "ready"): prints its address, ends with its input
 package main
 
@@ -36,6 +37,8 @@ type options struct {
 	figures string
 	json    bool
 	node    bool
+	via     string
+	host    string
 	// Of the processes that the program starts.
 	role, kind, network, congestion, addr string
 }
@@ -48,6 +51,8 @@ func (o *options) flags(f *flag.FlagSet) {
 	f.StringVar(&o.figures, "figures", "", "add the figures that have limits to this `file`, one line of JSON each")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.BoolVar(&o.node, "node", false, "only be a node with ready batches")
+	f.StringVar(&o.via, "via", "", "`command` that starts a command in the sender's network")
+	f.StringVar(&o.host, "host", "127.0.0.1", "`address` that the sender listens on")
 	f.StringVar(&o.role, "role", "", "internal: send or receive")
 	f.StringVar(&o.kind, "kind", "node", "internal")
 	f.StringVar(&o.network, "network", "tcp", "internal")
@@ -64,7 +69,7 @@ func (o *options) run() error {
 	}
 	r := &report{
 		CPU: cpuModel(), Cores: runtime.NumCPU(), Kernel: firstLine("/proc/sys/kernel/osrelease"), Go: runtime.Version(), GRPC: moduleVersion("google.golang.org/grpc"),
-		Command: "go run ./bench/wire " + strings.Join(os.Args[1:], " "), BatchBytes: o.samples * sampleBytes, Contestants: contestants(o.python != ""),
+		Command: "go run ./bench/wire " + strings.Join(os.Args[1:], " "), BatchBytes: o.samples * sampleBytes, Contestants: contestants(o.python != "", o.via == ""),
 	}
 	if err := o.measure(r); err != nil {
 		return err

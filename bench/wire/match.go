@@ -23,8 +23,8 @@ type contestant struct {
 	Congestion string `json:"congestion,omitempty"`
 }
 
-// contestants are all kinds over each congestion control that this kernel offers and over a unix socket, raw ones first.
-func contestants(trainers bool) []contestant {
+// contestants are all kinds over each congestion control that this kernel offers and, on one machine, over a unix socket, raw ones first.
+func contestants(trainers, oneMachine bool) []contestant {
 	kinds := []string{"raw", "node"}
 	if trainers {
 		kinds = append(kinds, "trainer")
@@ -36,6 +36,9 @@ func contestants(trainers bool) []contestant {
 				all = append(all, contestant{kind + " tcp " + c, kind, "tcp", c})
 			}
 		}
+	}
+	if !oneMachine {
+		return all
 	}
 	for _, kind := range kinds {
 		all = append(all, contestant{kind + " unix", kind, "unix", ""})
@@ -116,12 +119,12 @@ func (o *options) startSender(c contestant) (*child, error) {
 	if kind == "trainer" {
 		kind = "node"
 	}
-	return o.startSelf("--role", "send", "--kind", kind, "--network", c.Network, "--congestion", c.Congestion)
+	return o.startSelf(strings.Fields(o.via), "--role", "send", "--kind", kind, "--network", c.Network, "--congestion", c.Congestion, "--host", o.host)
 }
 
 func (o *options) startReceiver(c contestant, addr string) (*child, error) {
 	if c.Kind != "trainer" {
-		return o.startSelf("--role", "receive", "--kind", c.Kind, "--network", c.Network, "--addr", addr)
+		return o.startSelf(nil, "--role", "receive", "--kind", c.Kind, "--network", c.Network, "--addr", addr)
 	}
 	if c.Network == "unix" {
 		addr = "unix:" + addr
@@ -129,12 +132,14 @@ func (o *options) startReceiver(c contestant, addr string) (*child, error) {
 	return start(o.python, "bench/trainer.py", "--receive", addr, "--samples", strconv.Itoa(o.samples), "--seconds", fmt.Sprint(o.seconds))
 }
 
-func (o *options) startSelf(args ...string) (*child, error) {
+// startSelf starts this program by a command that starts others, if there is one.
+func (o *options) startSelf(via []string, args ...string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return start(self, append(args, "--samples", strconv.Itoa(o.samples), "--seconds", fmt.Sprint(o.seconds))...)
+	command := slices.Concat(via, []string{self}, args, []string{"--samples", strconv.Itoa(o.samples), "--seconds", fmt.Sprint(o.seconds)})
+	return start(command[0], command[1:]...)
 }
 
 // child is a sender or a receiver. It speaks lines; a line sent to a sender is a question for its CPU time.

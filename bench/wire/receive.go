@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/loader"
+	"github.com/feedwater-io/feedwater/client/node"
 )
 
 // warmUp is how many batches come before the measurement: each slot was used, and its pages are there.
@@ -92,7 +93,7 @@ func (o *options) receiveBatches(m *meter) error {
 		addr = "unix:" + addr
 	}
 	l, err := loader.New(loader.Options{
-		Options: client.Options{Plan: `{"source": {"root": "ready"}, "fields": ["image"]}`, Nodes: []string{addr}},
+		Options: client.Options{Plan: `{"source": {"root": "ready"}, "fields": ["image"]}`, Nodes: []string{addr}, Dialing: node.DialOptions{Insecure: true}},
 		Batch:   o.samples, Window: 4,
 	})
 	if err != nil {

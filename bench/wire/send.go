@@ -50,7 +50,7 @@ func (o *options) listen(dir string) (net.Listener, error) {
 	if o.congestion != "" {
 		lc.Control = congestion(o.congestion)
 	}
-	return lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	return lc.Listen(context.Background(), "tcp", net.JoinHostPort(o.host, "0"))
 }
 
 // congestion sets the congestion control of a listener and of what it accepts.

@@ -17,7 +17,7 @@ CAUSES = {
     "tiny-model": "a step takes next to nothing beside making or handing over its batch",
     "hand-over": "the main process receives batches slower than workers make them",
     "cores-used-up": "every core makes data already",
-    "few-nodes": "nodes make batches slower than this loop takes them",
+    "few-nodes": "batches come from the nodes slower than this loop takes them",
     "straggler-rank": "one rank is late, the others wait for it",
     "bad-images": "broken pictures are decoded, then dropped",
     "graph-leak": "the autograd graph grows every step",

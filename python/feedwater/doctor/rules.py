@@ -151,6 +151,7 @@ def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) 
         actions += foreign_load.suggest_fewer(s)
     if cause == "few-nodes":
         actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
+        actions.append(Action("where they have cores to spare, a faster network to them: feedwater top tells"))
     elif cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
         actions = [replace(action, gain=None) for action in actions] or [DECODE_ONCE]
     else:
