@@ -71,13 +71,16 @@ def train_on(nodes: str, period: float, *options: str) -> list[str]:
     return [sys.executable, str(TRAINER), "imagenet/train", "--nodes", nodes, "--period", str(period), *options]
 
 
-@cache
 def undisturbed(source: Path, *options: str) -> str:
     """The digest of the same job on this machine alone."""
+    return told_undisturbed(source, *options).digest or ""
+
+
+@cache
+def told_undisturbed(source: Path, *options: str) -> Told:
+    """What the same job says on this machine alone."""
     command = [sys.executable, str(TRAINER), str(source), *options]
-    said = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout
-    digest: str = json.loads(said.splitlines()[-1])["digest"]
-    return digest
+    return told_in(subprocess.run(command, env=environment(), check=True, capture_output=True, text=True).stdout)
 
 
 def generate_pictures(folder: Path, images: int = 40) -> Path:

@@ -1,6 +1,7 @@
 """A training job that tells what it gets, a line of JSON for each step, and at the end the digest of all.
 
 trainer.py SOURCE [--nodes NODES] [--steps N] [--period SECONDS] [--batch N] [--picture N] [--start-timeout SECONDS]
+    [--each] [--state JSON]
 """
 
 from __future__ import annotations
@@ -46,22 +47,32 @@ def train(options: argparse.Namespace) -> None:
         insecure=bool(options.nodes),
         start_timeout=options.start_timeout,
     )
+    if options.state:
+        loader.load_state_dict(json.loads(options.state))
     say(begins=time.time())
     digest, step, due = blake2b(digest_size=16), 0, 0.0
     while step < options.steps:
         batches = iter(loader)
         while step < options.steps:
             lacked, asked = without_core(), time.perf_counter()
-            batch = next(batches, None)
+            try:
+                batch = next(batches, None)
+            except feedwater.errors.Error:
+                say(state=json.dumps(loader.state_dict()))
+                raise
             if batch is None:
                 break
             came = time.perf_counter()
             wait = max(0.0, came - asked - (without_core() - lacked))
+            one = blake2b(digest_size=8) if options.each else None
             for array in batch:
-                digest.update(memoryview(array.numpy() if hasattr(array, "numpy") else array).cast("B"))
-            del batch
+                content = memoryview(array.numpy() if hasattr(array, "numpy") else array).cast("B")
+                digest.update(content)
+                if one:
+                    one.update(content)
+            del batch, array, content
             step += 1
-            say(step=step, wait=round(wait, 4), at=time.time())
+            say(step=step, wait=round(wait, 4), at=time.time(), **({"batch": one.hexdigest()} if one else {}))
             # A late batch is not made up for: the step takes its time, as a GPU's would.
             due = came + options.period
             time.sleep(max(0.0, due - time.perf_counter()))
@@ -78,6 +89,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--picture", type=int, default=64)
     parser.add_argument("--start-timeout", type=float, default=120.0)
+    parser.add_argument("--each", action="store_true", help="tell the digest of each batch")
+    parser.add_argument("--state", help="go on from there")
     train(parser.parse_args(sys.argv[1:]))
 
 
