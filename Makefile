@@ -22,6 +22,8 @@
 #   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
 #   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
+#   make docs                 the pages of docs as a site in build/site, with the Python API and a search; a minute the first time
+#   make docs-serve           the same on http://127.0.0.1:8000, made again when a page changes
 #   make lint                 linters, that generated files are up to date, and that the table of units is
 #   make same                 note that units whose source changed make the same bytes, if they do; docs/revisions.md
 #   make raise UNITS="a b"    note that these units make other bytes than before; docs/revisions.md
@@ -210,7 +212,7 @@ lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(CHECK_REACHED)
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
-	cd python && $(VENV)/bin/ruff check . ../examples ../bench ../deploy && $(VENV)/bin/ruff format --check . ../examples ../bench ../deploy && $(VENV)/bin/mypy
+	cd python && $(VENV)/bin/ruff check . ../examples ../bench ../deploy ../docs && $(VENV)/bin/ruff format --check . ../examples ../bench ../deploy ../docs ../docs && $(VENV)/bin/mypy
 	@$(MAKE) structure
 
 structure:
@@ -312,6 +314,24 @@ test-huge:
 	$(call say,huge lists)
 	$(GO) test ./pipeline/dataset -run Huge -count=1 -v -timeout 1h -huge-list 100000000 -huge-scan 1281167
 	$(GO) test ./pipeline/dataset/manifest -run Huge -count=1 -v
+
+DOCS := $(CURDIR)/.tools/docs
+
+.PHONY: docs docs-serve
+docs: $(DOCS)/.ready
+	$(call say,site in build/site)
+	PATH="$(DOCS)/bin:$$PATH" NO_MKDOCS_2_WARNING=1 mkdocs build -q
+
+docs-serve: $(DOCS)/.ready
+	PATH="$(DOCS)/bin:$$PATH" NO_MKDOCS_2_WARNING=1 mkdocs serve
+
+$(DOCS)/.ready: docs/site/requirements.txt
+	$(call say,MkDocs in .tools/docs: a minute the first time)
+	rm -rf $(DOCS)
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install -q '$(PIP)'
+	$(DOCS)/bin/python -m pip install -q -r docs/site/requirements.txt
+	@touch $@
 
 pictures: build-testnode $(VENV)/.ready
 	$(call say,pictures)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+
+import feedwater
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "python" / "README.md"])
@@ -148,3 +152,26 @@ def test_long_sentences_are_found(tmp_path: Path) -> None:
         f"# A page\n\nShort. {'word ' * 31}end.\n\n- {'item ' * 10}`a b c`: {'more ' * 21}\n\n```sh\n{'x ' * 40}\n```\n"
     )
     assert [s.split()[-1] for s in sentences(page) if len(s.split()) > MOST_WORDS_OF_A_SENTENCE] == ["end.", "more"]
+
+
+def test_the_site_names_every_page() -> None:
+    """Decisions have a page of their own that names them."""
+    navigation = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
+    named = re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)
+    made = {"index.md", *(name for name in named if name.startswith("api/"))}
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert set(named) - made == pages | {"decisions/README.md"}
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_names_what_there_is(page: Path) -> None:
+    """Attributes of feedwater, and arguments of Loader."""
+    arguments = set(inspect.signature(feedwater.Loader.__init__).parameters)
+    for _, language, code in FENCE.findall(page.read_text()):
+        for node in ast.walk(ast.parse(textwrap.dedent(code))) if language == "python" else ():
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "feedwater":
+                assert hasattr(feedwater, node.attr) or find_spec(f"feedwater.{node.attr}"), node.attr
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Loader", "feedwater.Loader"):
+                given = {keyword.arg for keyword in node.keywords if keyword.arg}
+                assert given <= arguments, given - arguments
