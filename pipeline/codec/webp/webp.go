@@ -37,12 +37,14 @@ type Decoder struct {
 	known    bool // the file was decoded before: nothing below the region is looked at
 	verified bool // the file was decoded now
 	lossy    *vp8.Decoder
-	lossless vp8l.Decoder
+	lossless *vp8l.Decoder
 	rows     strip.Writer
 }
 
 // NewDecoder returns a decoder that runs the kernels of the level.
-func NewDecoder(level string) *Decoder { return &Decoder{lossy: vp8.NewDecoder(level)} }
+func NewDecoder(level string) *Decoder {
+	return &Decoder{lossy: vp8.NewDecoder(level), lossless: vp8l.NewDecoder(level)}
+}
 
 // Parse checks how the file is built and returns the picture's size. It allocates nothing that depends on the size, so the
 // caller can refuse a size before Decode. The decoder keeps src until the next Parse or Release; it must not change.
@@ -111,8 +113,7 @@ type rower func(dst []byte, x, y int)
 func (d *Decoder) decode(f *frame, bottom int) (rower, error) {
 	bottom = max(bottom, 1)
 	if f.lossless {
-		pix, err := d.lossless.Decode(f.data, f.size.X, f.size.Y, bottom)
-		return (&lossless{pix, f.size.X}).row, err
+		return d.lossless.Row, d.lossless.Decode(f.data, f.size.X, f.size.Y, bottom, !d.known)
 	}
 	if err := d.lossy.Decode(f.data, f.size.X, f.size.Y, bottom, !d.known); err != nil {
 		return nil, err
@@ -140,17 +141,4 @@ func (d *Decoder) checkAlpha(b []byte, size image.Point) error {
 		return nil
 	}
 	return d.lossless.CheckAlpha(b[1:], size.X, size.Y)
-}
-
-// lossless is the pixels of a picture w wide.
-type lossless struct {
-	pix []uint32
-	w   int
-}
-
-func (m *lossless) row(dst []byte, x, y int) {
-	for i, v := range m.pix[y*m.w+x:][:len(dst)/3] {
-		d := dst[3*i:][:3]
-		d[0], d[1], d[2] = byte(v>>16), byte(v>>8), byte(v)
-	}
 }

@@ -8,6 +8,7 @@ type picture struct {
 	groupOf     []uint32 // the group of each part; nil: there is one group
 	groupBits   int
 	groupStride int
+	joins       bool // its pixels are read with joint tables, in assembly
 }
 
 // groupAt returns the codes of the part that a pixel is in.
@@ -20,7 +21,7 @@ func (p *picture) groupAt(x, y int) *group {
 
 // cache is the colors that came last, by a hash.
 type cache struct {
-	colors []uint32
+	colors []uint32 // two that nobody looks at where the picture has no cache
 	shift  int
 	done   int // pixels that are in it
 }
@@ -32,19 +33,18 @@ func (c *cache) insertUpTo(pix []uint32, n int) {
 	c.done = n
 }
 
-// readPixels reads all pixels, and reports whether they are there.
-func (s *stream) readPixels(p *picture, pix []uint32) bool {
-	var colors cache
-	if p.cacheBits > 0 {
-		colors = cache{colors: s.decoder.colors[:1<<p.cacheBits], shift: 32 - p.cacheBits}
-		clear(colors.colors)
-	}
+// readPixels reads pixels up to place end, or a few more, and reports whether they are there.
+func (s *stream) readPixels(p *picture, pix []uint32, end int) bool {
+	bits := max(p.cacheBits, 1)
+	colors := cache{colors: s.decoder.colors[:1<<bits], shift: 32 - bits}
+	clear(colors.colors)
+	p.joins = s.decoder.kernels.vector && !s.forgiving && len(pix) >= leastForJoint*len(p.groups)
 	mask := 1<<p.groupBits - 1
 	if p.groupOf == nil {
 		mask = 1<<30 - 1
 	}
 	b, g := &s.bits, p.groupAt(0, 0)
-	for i, x, y := 0, 0, 0; i < len(pix); {
+	for i, x, y := 0, 0, 0; i < end; {
 		if x&mask == 0 {
 			g = p.groupAt(x, y)
 		}
@@ -53,7 +53,7 @@ func (s *stream) readPixels(p *picture, pix []uint32) bool {
 			if b.over() {
 				return false
 			}
-		} else if n = b.literals(g, pix[i:i+min(p.w-x, mask+1-x&mask)]); n > 0 {
+		} else if n = s.literals(p, g, &colors, pix, i, min(p.w-x, mask+1-x&mask)); n > 0 {
 			i += n
 			x += n
 		}
@@ -68,7 +68,7 @@ func (s *stream) readPixels(p *picture, pix []uint32) bool {
 			}
 		}
 		if x >= p.w {
-			if i < len(pix) && b.over() {
+			if i < end && b.over() {
 				return false
 			}
 			y += x / p.w

@@ -3,7 +3,7 @@ package vp8l
 const black = 0xff000000
 
 // undoPrediction adds to each pixel what is predicted of it.
-func (t *transform) undoPrediction(pix []uint32) {
+func (t *transform) undoPrediction(pix []uint32, k kernels) {
 	w := t.w
 	pix[0] = add(pix[0], black)
 	for x := 1; x < w; x++ {
@@ -15,8 +15,12 @@ func (t *transform) undoPrediction(pix []uint32) {
 		pix[i] = add(pix[i], pix[i-w])
 		of := t.data[y>>t.bits*stride:]
 		for x := 1; x < w; {
-			end := min((x>>t.bits+1)<<t.bits, w)
-			undoRun(pix, i+x, end-x, w, int(of[x>>t.bits]>>8&15))
+			mode, part := of[x>>t.bits]>>8&15, x>>t.bits+1
+			for part<<t.bits < w && of[part]>>8&15 == mode {
+				part++
+			}
+			end := min(part<<t.bits, w)
+			k.predict(pix, i+x, end-x, w, int(mode))
 			x = end
 		}
 	}

@@ -61,12 +61,12 @@ func (t *transform) expandColors() {
 }
 
 // undo undoes the transform of h rows from a picture's first on, in pix or in more of its memory.
-func (t *transform) undo(pix []uint32, h int) []uint32 {
+func (t *transform) undo(pix []uint32, h int, k kernels) []uint32 {
 	switch t.kind {
 	case prediction:
-		t.undoPrediction(pix)
+		t.undoPrediction(pix, k)
 	case crossColor:
-		t.undoColors(pix)
+		t.undoColors(pix, k)
 	case subtractGreen:
 		for i, v := range pix {
 			g := v >> 8 & 0xff
@@ -94,17 +94,21 @@ func (t *transform) lookUp(pix []uint32, h int) []uint32 {
 }
 
 // undoColors adds to red and blue what green and red stand for.
-func (t *transform) undoColors(pix []uint32) {
+func (t *transform) undoColors(pix []uint32, k kernels) {
 	stride := parts(t.w, t.bits)
 	for i := 0; i < len(pix); i += t.w {
-		row, of := pix[i:i+t.w], t.data[i/t.w>>t.bits*stride:]
-		for x, v := range row {
-			m := of[x>>t.bits]
-			g := int32(int8(v >> 8))
-			r := int32(v>>16) + int32(int8(m))*g>>5
-			b := int32(v) + int32(int8(m>>8))*g>>5
-			b += int32(int8(m>>16)) * int32(int8(r)) >> 5
-			row[x] = v&0xff00ff00 | uint32(r)&0xff<<16 | uint32(b)&0xff
-		}
+		k.addColors(pix[i:i+t.w], t.data[i/t.w>>t.bits*stride:], t.bits)
+	}
+}
+
+// addColorsScalar is undoColors for a row from x on, whose parts have one pixel each.
+func addColorsScalar(row, parts []uint32, x, bits int) {
+	for ; x < len(row); x++ {
+		v, m := row[x], parts[x>>bits]
+		g := int32(int8(v >> 8))
+		r := int32(v>>16) + int32(int8(m))*g>>5
+		b := int32(v) + int32(int8(m>>8))*g>>5
+		b += int32(int8(m>>16)) * int32(int8(r)) >> 5
+		row[x] = v&0xff00ff00 | uint32(r)&0xff<<16 | uint32(b)&0xff
 	}
 }

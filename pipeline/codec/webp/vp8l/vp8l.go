@@ -5,46 +5,61 @@ package vp8l
 import (
 	"errors"
 	"fmt"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // ErrData says that data is no picture, or ends before it. Every error of a Decoder wraps it.
 var ErrData = errors.New("no lossless WebP picture")
 
-// Decoder decodes one picture after the other. It takes 4 bytes for each pixel, which it keeps for the next picture, and as much for each
-// sixteenth pixel and transform. It is not safe for concurrent use.
+// Decoder decodes one picture after the other. It takes 4 bytes for each pixel, and up to 2 for tables, which it keeps for the next picture, and as
+// much for each sixteenth pixel and transform. It is not safe for concurrent use.
 type Decoder struct {
+	kernels      kernels
 	pix          []uint32
+	rows         []uint32 // of pix, as Row shows them
+	width        int      // of a row
+	addGreen     bool     // Row adds green to red and blue
+	joints       joints
 	tables       tables
 	lengthTables tables
 	lengths      [maxAlphabet]uint8
 	colors       [1 << maxCacheBits]uint32 // of the cache
 }
 
+// NewDecoder returns a decoder that runs the kernels of the level.
+func NewDecoder(level string) *Decoder { return &Decoder{kernels: kernels{level == kernel.AVX2}} }
+
 // headerSize is how many bytes of a picture's data come before it, which the container has read.
 const headerSize = 5
 
-// Decode decodes a picture of w×h pixels, 1 to 16384 each, from the data of its chunk, and returns the first rows of it, 1 to h. A pixel has blue in
-// its lowest byte, then green, red and alpha. The pixels are valid until the next call. An error is the same whatever the rows.
-func (d *Decoder) Decode(data []byte, w, h, rows int) ([]uint32, error) {
+// Decode decodes a picture of w×h pixels, 1 to 16384 each, from the data of its chunk. Row gives the first rows of it, 1 to h, until the next call. Data
+// that only lower ones need is parsed where rest is set, for its errors alone, and else not looked at.
+func (d *Decoder) Decode(data []byte, w, h, rows int, rest bool) error {
 	if len(data) < headerSize {
-		return nil, fmt.Errorf("%w: %d bytes", ErrData, len(data))
+		return fmt.Errorf("%w: %d bytes", ErrData, len(data))
 	}
 	s := stream{decoder: d}
 	s.bits.open(data)
 	s.bits.read(16)
 	s.bits.read(24)
 	p := picture{w: w, h: h}
-	if err := s.readMain(&p, false); err != nil {
-		return nil, err
+	parsed := h
+	if !rest {
+		parsed = rows
 	}
-	return s.undo(d.pix[:p.w*rows], rows), nil
+	if err := s.readMain(&p, false, parsed); err != nil {
+		return err
+	}
+	d.rows, d.width = s.undo(d.pix[:p.w*rows], rows), w
+	return nil
 }
 
 // CheckAlpha decides whether transparency of w×h pixels decodes from its data, which is that of a picture without a header.
 func (d *Decoder) CheckAlpha(data []byte, w, h int) error {
 	s := stream{decoder: d}
 	s.bits.open(data)
-	return s.readMain(&picture{w: w, h: h}, true)
+	return s.readMain(&picture{w: w, h: h}, true, h)
 }
 
 // stream is a picture's data while it is read.
@@ -59,13 +74,13 @@ type stream struct {
 // Trim lets go of memory for more than so many pixels.
 func (d *Decoder) Trim(most int) {
 	if cap(d.pix) > most {
-		d.pix = nil
+		d.pix, d.rows, d.joints = nil, nil, joints{}
 	}
 }
 
-// readMain reads the transforms of the main picture, and its pixels as these left them, into the decoder's memory, which has room for the pixels of
+// readMain reads the transforms of the main picture, and the pixels of its first rows as these left them, into the decoder's memory, which has room for the pixels of
 // a picture without transforms. A transform may make the picture narrower.
-func (s *stream) readMain(p *picture, isAlpha bool) error {
+func (s *stream) readMain(p *picture, isAlpha bool, rows int) error {
 	w, h := p.w, p.h
 	for s.bits.read(1) == 1 {
 		if err := s.readTransform(p); err != nil {
@@ -80,16 +95,20 @@ func (s *stream) readMain(p *picture, isAlpha bool) error {
 	}
 	// libwebp reads transparency that is an index of colors by other code, which does not mind that the last symbol lacks bits.
 	s.forgiving = isAlpha && len(s.transforms) == 1 && s.transforms[0].kind == indexing && p.cacheBits == 0 && p.isTrivial()
-	if !s.readPixels(p, s.decoder.pix[:p.w*h]) {
+	if !s.readPixels(p, s.decoder.pix[:p.w*h], p.w*rows) {
 		return fmt.Errorf("%w: the pixels do not decode", ErrData)
 	}
 	return nil
 }
 
-// undo undoes the transforms of a picture's first rows, the last transform first. No row depends on one below it.
+// undo undoes the transforms of a picture's first rows, the last transform first, but for green that Row adds. No row depends on one below it.
 func (s *stream) undo(pix []uint32, rows int) []uint32 {
+	d := s.decoder
+	d.addGreen = len(s.transforms) > 0 && s.transforms[0].kind == subtractGreen
 	for i := len(s.transforms) - 1; i >= 0; i-- {
-		pix = s.transforms[i].undo(pix, rows)
+		if i > 0 || !d.addGreen {
+			pix = s.transforms[i].undo(pix, rows, d.kernels)
+		}
 	}
 	return pix
 }
@@ -111,7 +130,7 @@ func (s *stream) readPicture(w, h int) ([]uint32, error) {
 		return nil, err
 	}
 	pix := make([]uint32, w*h)
-	if !s.readPixels(&p, pix) {
+	if !s.readPixels(&p, pix, len(pix)) {
 		return nil, fmt.Errorf("%w: a picture within does not decode", ErrData)
 	}
 	return pix, nil
