@@ -51,6 +51,9 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	if s.Unlabelled() && pinned.wantsField("label") {
 		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them: name what has them by label=, or ask for others, as fields=(\"image\",)"}
 	}
+	if err := pinned.Shuffle.checkFor(uint64(s.Len())); err != nil {
+		return nil, err
+	}
 	j := &Job{p: p, plan: &pinned, hash: pinned.Hash(), snapshot: s, root: p.rootOf(s), orders: map[uint32]*order.Permutation{}}
 	j.substitute = order.NewKey(pinned.Seed, "substitute")
 	j.pixels = namePixels(&pinned)
@@ -185,10 +188,7 @@ func (j *Job) permutationOf(epoch uint32) *order.Permutation {
 	if len(j.orders) >= 4 { // a job works on one or two epochs at a time
 		clear(j.orders)
 	}
-	o := order.Identity(j.Samples())
-	if j.plan.Shuffle {
-		o = order.NewPermutation(j.Samples(), j.plan.Seed, epoch)
-	}
+	o := j.plan.Shuffle.permutationOf(j.Samples(), j.plan.Seed, epoch)
 	j.orders[epoch] = o
 	return o
 }

@@ -26,8 +26,8 @@ type Plan struct {
 	Version int    `json:"version"`
 	Source  Source `json:"source"`
 	// Seed of the order and of all draws.
-	Seed    uint64 `json:"seed"`
-	Shuffle bool   `json:"shuffle"`
+	Seed    uint64  `json:"seed"`
+	Shuffle Shuffle `json:"shuffle"`
 	// Reference names whose pixels are reproduced: "pillow-13" or "pillow-12".
 	Reference  resize.Reference `json:"reference"`
 	Transforms transform.Chain  `json:"transforms"`
@@ -144,6 +144,10 @@ func transformError(field string, err error) error {
 
 // jsonError turns what encoding/json says into a PlanError.
 func jsonError(err error) error {
+	var wrong *batch.PlanError
+	if errors.As(err, &wrong) {
+		return wrong
+	}
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
 		return &batch.PlanError{Field: t.Field, Message: fmt.Sprintf("a JSON %s where a %s belongs", t.Value, t.Type)}
@@ -255,16 +259,16 @@ func (p *Plan) Hash() string {
 // OrderHash is the SHA-256, in hex, of what decides which sample stands at which position.
 func (p *Plan) OrderHash() string {
 	return digestOf("order", struct {
-		Fingerprint string `json:"fingerprint"`
-		Seed        uint64 `json:"seed"`
-		Shuffle     bool   `json:"shuffle"`
+		Fingerprint string  `json:"fingerprint"`
+		Seed        uint64  `json:"seed"`
+		Shuffle     Shuffle `json:"shuffle"`
 	}{p.Source.Fingerprint, p.Seed, p.Shuffle})
 }
 
 // PixelHash is the SHA-256, in hex, of what decides what is made of a sample.
 func (p *Plan) PixelHash() string {
 	q := *p
-	q.Source, q.Shuffle, q.Masks = Source{}, false, q.Masks.withoutPlace()
+	q.Source, q.Shuffle, q.Masks = Source{}, 0, q.Masks.withoutPlace()
 	return digestOf("pixels", q)
 }
 

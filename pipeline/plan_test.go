@@ -3,12 +3,15 @@ package pipeline
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/feedwater-io/feedwater/batch"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
+	"github.com/feedwater-io/feedwater/pipeline/order"
 )
 
 func parse(t *testing.T, text string) *Plan {
@@ -32,8 +35,11 @@ func TestCanonicalPlanIsPinned(t *testing.T) {
 	if again := parse(t, want); string(again.Canonical()) != want {
 		t.Error("the canonical form is not its own canonical form")
 	}
+	blocks := parse(t, `{"shuffle": "blocks:64"}`)
 	for name, h := range map[string][2]string{
-		"plan": {p.Hash(), "f0492b84aac7e43f19ef6105121b73a4c9d173fe7947afa42b638aea4d3748ad"}, "order": {p.OrderHash(), "b25d9b46c0054deee9a68417d1f8b4143e275ae06695d3c1c6f53eb893a40a45"}, "pixels": {p.PixelHash(), "b39973176da15f6132593ce221c78215d4f8d9dbbbd640b9a3e2ea4cd438f73c"},
+		"shuffled":           {parse(t, `{"shuffle": true}`).OrderHash(), "e3efb9a3d4ebda225935e8366b10f283997710e685c64d0edecd281e6c73a300"},
+		"shuffled in blocks": {blocks.OrderHash(), "62e27cde2d65840a688a3023bc7fa920ae8bfaef780eda22419c215325715c83"},
+		"plan":               {p.Hash(), "f0492b84aac7e43f19ef6105121b73a4c9d173fe7947afa42b638aea4d3748ad"}, "order": {p.OrderHash(), "b25d9b46c0054deee9a68417d1f8b4143e275ae06695d3c1c6f53eb893a40a45"}, "pixels": {p.PixelHash(), "b39973176da15f6132593ce221c78215d4f8d9dbbbd640b9a3e2ea4cd438f73c"},
 	} {
 		if h[0] != h[1] {
 			t.Errorf("%s hash %s, pinned %s", name, h[0], h[1])
@@ -51,6 +57,9 @@ func TestHashesCoverWhatTheyShould(t *testing.T) {
 		{`{"source": {"fingerprint": "` + strings.Repeat("ab", 32) + `"}}`, true, true, false},
 		{`{"seed": 1}`, true, true, true},
 		{`{"shuffle": true}`, true, true, false},
+		{`{"shuffle": false}`, false, false, false},
+		{`{"shuffle": null}`, false, false, false},
+		{`{"shuffle": "blocks:64"}`, true, true, false},
 		{`{"transforms": [{"op": "CenterCrop", "size": 5}]}`, true, false, true},
 		{`{"reference": "pillow-12"}`, true, false, true},
 		{`{"on_error": "skip"}`, true, false, true},
@@ -78,6 +87,16 @@ func TestBadPlans(t *testing.T) {
 		`{"sed": 1}`:                       "sed: no such member",
 		`{"seed": -1}`:                     "seed",
 		`{"seed": "1"}`:                    "seed: a JSON string",
+		`{"shuffle": "yes"}`:               `shuffle: "yes" is none of true, false and "blocks:N"`,
+		`{"shuffle": 64}`:                  `shuffle: 64 is none of`,
+		`{"shuffle": "blocks"}`:            `shuffle: "blocks" is none of`,
+		`{"shuffle": "blocks:"}`:           `shuffle: "blocks:" is none of`,
+		`{"shuffle": "blocks:1"}`:          `N from 2 to 4294967296`,
+		`{"shuffle": "blocks:064"}`:        `shuffle: "blocks:064"`,
+		`{"shuffle": "blocks:+64"}`:        `shuffle: "blocks:+64"`,
+		`{"shuffle": "blocks:6.4"}`:        `shuffle: "blocks:6.4"`,
+		`{"shuffle": "blocks:4294967297"}`: `shuffle: "blocks:4294967297"`,
+		`{"shuffle": ["blocks:8"]}`:        `shuffle: ["blocks:8"] is none of`,
 		`{"version": 2}`:                   "did you mean 1",
 		`{"reference": "pillow-11"}`:       "pillow-13",
 		`{"on_error": "ignore"}`:           "raise, skip, substitute",
@@ -147,5 +166,42 @@ func TestPathsThatAreNotUTF8(t *testing.T) {
 	}
 	if _, err := ParsePlan([]byte(`{"source": {"path": "\ud800"}}`)); err == nil {
 		t.Error("a path that no file has is taken")
+	}
+}
+
+// TestBlocksOfAllSamplesAreRefused: they would leave the list in its order where a permuted one was asked for.
+func TestBlocksOfAllSamplesAreRefused(t *testing.T) {
+	dir := folder(t)
+	count := len(pictures())
+	p, err := Open(Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	data, err := dataset.Open(t.Context(), dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = data.Close() })
+	for _, size := range []int{count - 1, count, count + 1} {
+		_, err := p.Prepare(parse(t, fmt.Sprintf(`{"shuffle": "blocks:%d"}`, size)), data)
+		var e *batch.PlanError
+		if refused := errors.As(err, &e) && e.Field == "shuffle"; refused != (size >= count) || err != nil && !refused {
+			t.Errorf("blocks of %d of %d samples: %v", size, count, err)
+		}
+	}
+}
+
+// TestJobsOrderIsThatOfItsBlocks: batches of a job have the samples that package order names, in later epochs too.
+func TestJobsOrderIsThatOfItsBlocks(t *testing.T) {
+	j := open(t, folder(t), `{"seed": 7, "shuffle": "blocks:3", "fields": ["label"]}`, Options{Workers: 1})
+	for epoch := range uint32(2) {
+		want := order.NewBlockPermutation(j.Samples(), 3, 7, epoch)
+		for at := range j.Samples() {
+			index, _ := j.permutationOf(epoch).At(at)
+			if expected, _ := want.At(at); index != expected {
+				t.Fatalf("epoch %d, position %d: sample %d, want %d", epoch, at, index, expected)
+			}
+		}
 	}
 }

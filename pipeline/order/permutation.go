@@ -20,6 +20,7 @@ type Permutation struct {
 	table   []uint32 // position → index; nil: feistel, or the identity
 	inverse []uint32
 	net     feistel // no keys: the identity
+	blocks  *blocks // nil: samples are permuted one by one
 }
 
 // NewPermutation returns the shuffled order of n samples in an epoch. It panics unless 1 ≤ n ≤ MaxSamples.
@@ -68,6 +69,8 @@ func (p *Permutation) At(position uint64) (index, repeat uint32) {
 		return p.table[at], repeat
 	case p.net.keys != nil:
 		return uint32(p.net.at(at)), repeat
+	case p.blocks != nil:
+		return p.blocks.at(at), repeat
 	}
 	return uint32(at), repeat
 }
@@ -79,6 +82,8 @@ func (p *Permutation) Position(index uint32) uint64 {
 		return uint64(p.inverse[index])
 	case p.net.keys != nil:
 		return p.net.inverse(uint64(index))
+	case p.blocks != nil:
+		return p.blocks.position(index)
 	}
 	return uint64(index)
 }

@@ -18,14 +18,16 @@ type vectors struct {
 	Permutations []permutationVector `json:"permutations"`
 	Draws        []drawVector        `json:"draws"`
 	Epochs       []epochVector       `json:"epochs"`
+	Blocks       []permutationVector `json:"blocks"`
 }
 
 type permutationVector struct {
 	Samples uint64   `json:"samples"`
 	Seed    uint64   `json:"seed"`
 	Epoch   uint32   `json:"epoch"`
-	First   []uint32 `json:"first"` // the samples at positions 0, 1, …
-	Last    uint32   `json:"last"`  // and at the last one
+	Size    uint64   `json:"size,omitempty"` // of blocks
+	First   []uint32 `json:"first"`          // the samples at positions 0, 1, …
+	Last    uint32   `json:"last"`           // and at the last one
 }
 
 type drawVector struct {
@@ -64,7 +66,8 @@ func makeVectors() vectors {
 	}}
 	for _, n := range []uint64{1, 2, 7, 1000, 1024, 1025, 50000, 1281167, MaxSamples} {
 		for _, seed := range []uint64{0, 17, 1<<64 - 1} {
-			v.Permutations = append(v.Permutations, permutationVectorOf(n, seed, uint32(seed%1000)))
+			v.Permutations = append(v.Permutations, permutationVectorOf(n, seed, uint32(seed%1000), 0))
+			v.Blocks = append(v.Blocks, permutationVectorOf(n, seed, uint32(seed%1000), 3))
 		}
 	}
 	for i, path := range []string{"RandomResizedCrop/0", "RandomResizedCrop/1", "RandomHorizontalFlip/0", "RandomApply/0/ColorJitter/0"} {
@@ -88,9 +91,12 @@ func makeVectors() vectors {
 	return v
 }
 
-func permutationVectorOf(n, seed uint64, epoch uint32) permutationVector {
+func permutationVectorOf(n, seed uint64, epoch uint32, size uint64) permutationVector {
 	p := NewPermutation(n, seed, epoch)
-	v := permutationVector{Samples: n, Seed: seed, Epoch: epoch}
+	if size > 0 {
+		p = NewBlockPermutation(n, size, seed, epoch)
+	}
+	v := permutationVector{Samples: n, Seed: seed, Epoch: epoch, Size: size}
 	for i := range min(n, 8) {
 		x, _ := p.At(i)
 		v.First = append(v.First, x)

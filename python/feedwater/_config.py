@@ -50,7 +50,8 @@ class Config:
     label: str | None
     """Where labels are; None: where the data has them by itself."""
     batch_size: int | None
-    shuffle: bool
+    shuffle: bool | str
+    """Whether each epoch has another order; "blocks:N": of runs of N neighbours."""
     sampler: Any
     batch_sampler: Any
     tail: Tail
@@ -126,7 +127,7 @@ class Config:
             image=None if resolved.has_columns else image,
             label=None if resolved.has_columns else label,
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
-            shuffle=checks.flag_of("shuffle", False if given["shuffle"] is None else given["shuffle"]),
+            shuffle=checks.shuffle_of(False if given["shuffle"] is None else given["shuffle"]),
             sampler=checks.sampler_of("sampler", given["sampler"]),
             batch_sampler=checks.sampler_of("batch_sampler", given["batch_sampler"]),
             tail=checks.tail_of(given["tail"], given["drop_last"]),
@@ -245,7 +246,7 @@ class Config:
         if self.source.indices is not None:
             said[0] += f" (a Subset of {len(self.source.indices):,})"
         if self.shuffle:
-            said.append("shuffle=True")
+            said.append(f"shuffle={self.shuffle!r}")
         for name, sampler in (("sampler", self.sampler), ("batch_sampler", self.batch_sampler)):
             if sampler is not None:
                 said.append(f"{name}={type(sampler).__name__}(…)")
@@ -291,7 +292,7 @@ class Config:
             "version": 1,
             "source": self.source.to_plan(),
             "seed": self.seed,
-            "shuffle": self.shuffle and not self.listed,
+            "shuffle": False if self.listed else self.shuffle,
             **self._plan_transforms(),
             "fields": ["image", "label", *self.values],
             "on_error": self.on_error,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._agent.plan_info import PlanInfo
+from ._arguments.checks import run_length_of
 from ._config import Config
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
         f"data      {config.source.name}: {opened.samples:,} samples, {len(opened.classes)} classes, "
         f"fingerprint {opened.fingerprint[:12]}",
         *masks,
+        *_describe_order(config),
         *([f"cut       {config.cut}"] if config.cut else []),
         f"made on   {where} ({opened.workers} workers here, kernels {opened.kernels or 'unknown'})",
         *batches,
@@ -103,6 +105,13 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
         f"place     last hop: a table of 256 values per channel, used by {_hop_place(config)}",
         "tier      A: the same bytes as the reference; B: within one level; C: same distribution",
     ]
+
+
+def _describe_order(config: Config) -> list[str]:
+    if not isinstance(config.shuffle, str):
+        return []
+    count = run_length_of(config.shuffle)
+    return [f"order     runs of {count:,} neighbours stay together, and are permuted anew each epoch"]
 
 
 def _hop_place(config: Config) -> str:

@@ -61,7 +61,9 @@ class Loader(DataLoaderAttributes, Generic[B]):
     transform        torchvision.transforms objects or feedwater.transforms; None: the ImageFolder's, else none.
                      feedwater.Views([t1, t2, …]) makes several pictures of each: image is a list, a batch for each view
     batch_size       samples per batch and rank
-    shuffle          another order each epoch, by seed
+    shuffle          another order each epoch, by seed. "blocks:64" permutes runs of 64 neighbours of the list, which
+                     stay in their own order: longer reads of tar files in a bucket, for data that was shuffled when
+                     it was written
     sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless
                      it splits by itself (DistributedSampler), by the Loader's rank and num_replicas. Of a Subset they
                      are places in it
@@ -228,7 +230,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
         transform: Any = None,
         *misplaced: Any,
         batch_size: int | None = None,
-        shuffle: bool = False,
+        shuffle: bool | str = False,
         sampler: Any = None,
         batch_sampler: Any = None,
         weights: Any = None,

@@ -47,7 +47,7 @@ class State:
             raise StateMismatchError(f"the state has stores={raw['stores']!r:.80}: not a state of a Loader")
         return cls(epoch, consumed, raw)
 
-    def check_order(self, seed: int, shuffle: bool, opened: PlanInfo | None) -> None:
+    def check_order(self, seed: int, shuffle: bool | str, opened: PlanInfo | None) -> None:
         """Raises StateMismatchError if the state belongs to another order, and says what differs.
 
         Where nothing is opened, of what the arguments tell alone.
@@ -125,6 +125,8 @@ def _is_of_stores(stores: Any) -> bool:
     return isinstance(stores, Mapping) and all(isinstance(text, str) for pair in stores.items() for text in pair)
 
 
+LONGEST = 32
+"""Longer text is a digest, of which the first part is shown."""
 _ORDER = (
     ("snapshot", "the data set (fingerprint)"),
     ("seed", "seed"),
@@ -133,7 +135,7 @@ _ORDER = (
 )
 
 
-def describe_order(seed: int, shuffle: bool, opened: PlanInfo | None) -> dict[str, Any]:
+def describe_order(seed: int, shuffle: bool | str, opened: PlanInfo | None) -> dict[str, Any]:
     """What a cursor is a cursor of; None for what is not known yet."""
     return {
         "version": VERSION,
@@ -149,4 +151,4 @@ def describe_order(seed: int, shuffle: bool, opened: PlanInfo | None) -> dict[st
 
 
 def _shorten_value(value: Any) -> Any:
-    return f"{value[:12]}…" if isinstance(value, str) and len(value) > 12 else value
+    return f"{value[:12]}…" if isinstance(value, str) and len(value) > LONGEST else value

@@ -21,7 +21,7 @@ class Options(TypedDict, total=False):
     label: str | None
     relabel: Mapping[Any, int] | None
     batch_size: int | None
-    shuffle: bool
+    shuffle: bool | str
     sampler: Any
     batch_sampler: Any
     weights: Any

@@ -27,9 +27,11 @@ __all__ = [
     "optional_count",
     "python_workers_of",
     "rank_of",
+    "run_length_of",
     "sampler_of",
     "seconds_of",
     "seed_of",
+    "shuffle_of",
     "tail_of",
     "workers_of",
 ]
@@ -134,6 +136,34 @@ def flag_of(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name}={value!r}: needs True or False")
     return value
+
+
+BLOCKS = "blocks:"
+"""How a shuffle of blocks begins; the number of neighbours that stay together follows."""
+MOST_SAMPLES = 2**32
+
+
+def shuffle_of(value: Any) -> bool | str:
+    """True, False, or "blocks:N" with N as short as it can be written."""
+    if isinstance(value, bool):
+        return value
+    wanted = f'needs True or False, or "{BLOCKS}64", which keeps 64 neighbours of the list together'
+    if not isinstance(value, str):
+        raise TypeError(f"shuffle={value!r:.80}: {wanted}")
+    digits = value.removeprefix(BLOCKS)
+    if not value.startswith(BLOCKS) or not (digits.isascii() and digits.isdigit()):
+        raise (ValueError if value.startswith("block") else TypeError)(f"shuffle={value!r:.80}: {wanted}")
+    count = int(digits[:20])
+    if count == 1:
+        raise ValueError(f"shuffle={value!r}: blocks of one sample are what shuffle=True permutes")
+    if not 2 <= count <= MOST_SAMPLES:
+        raise ValueError(f"shuffle={value!r:.80}: needs 2 to {MOST_SAMPLES} neighbours")
+    return f"{BLOCKS}{count}"
+
+
+def run_length_of(shuffle: bool | str) -> int:
+    """How many neighbours stay together in an order that is permuted."""
+    return int(shuffle.removeprefix(BLOCKS)) if isinstance(shuffle, str) else 1
 
 
 def sampler_of(name: str, sampler: Any) -> Any:

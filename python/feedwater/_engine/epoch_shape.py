@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._arguments import checks
 from .._common import ranks as ranks_
 from .._common.ranks import Ranks
 from .._config import Config
@@ -139,6 +140,17 @@ def resolve_ranks(config: Config) -> Ranks:
     return ranks_.resolve_ranks(config.rank, config.num_replicas, config.mesh)
 
 
+def _run_length(config: Config, samples: int) -> int:
+    """Neighbours of a Subset that stay together, 0 without shuffle. ValueError where they are the whole Subset."""
+    count = checks.run_length_of(config.shuffle) if config.shuffle else 0
+    if 1 < samples <= count:
+        raise ValueError(
+            f"shuffle={config.shuffle!r} leaves the {samples:,} samples of the Subset in their order, which is one "
+            "block: name smaller blocks, or True"
+        )
+    return count
+
+
 def _make_order(config: Config, samples: int, sampler_epoch: SamplerEpoch) -> Order:
     chosen, sampler = config.source.indices, config.sampler if config.batch_sampler is None else config.batch_sampler
     if sampler is not None:
@@ -150,5 +162,5 @@ def _make_order(config: Config, samples: int, sampler_epoch: SamplerEpoch) -> Or
     if sampler is not None:
         return SamplerOrder(sampler, config.batch_size, config.tail, config.seed, samples, sampler_epoch, chosen)
     if chosen is not None:
-        return SubsetOrder(chosen, config.batch_size, config.tail, config.shuffle, config.seed)
+        return SubsetOrder(chosen, config.batch_size, config.tail, _run_length(config, len(chosen)), config.seed)
     return RangeOrder(samples, config.batch_size, config.tail, config.steps_per_epoch)

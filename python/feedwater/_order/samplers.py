@@ -61,13 +61,13 @@ def warn_other_length(sampler: Any, samples: int, name: str) -> None:
 
 
 class SubsetOrder:
-    """A fixed list of samples, shuffled anew every epoch if asked for."""
+    """A fixed list of samples, shuffled anew every epoch if asked for: in runs of so many neighbours, 0 not at all."""
 
     known_ahead = True
 
-    def __init__(self, indices: Indices, batch: int, tail: Tail, shuffle: bool, seed: int) -> None:
+    def __init__(self, indices: Indices, batch: int, tail: Tail, run_length: int, seed: int) -> None:
         self.indices, self.batch, self.tail = indices, batch, tail
-        self.shuffle, self.seed = shuffle, seed
+        self.run_length, self.seed = run_length, seed
         self.largest = batch
         self._epochs: dict[int, Indices] = {}
 
@@ -91,13 +91,14 @@ class SubsetOrder:
         return len(self.indices)
 
     def _epoch_indices(self, epoch: int) -> Indices:
-        if not self.shuffle:
+        if not self.run_length:
             return self.indices
         if epoch not in self._epochs:
             if len(self._epochs) > 1:
                 del self._epochs[min(self._epochs)]
-            # Sorting by a keyed hash is a permutation that no library version changes.
-            hashes = _mix_bits(np.arange(len(self.indices), dtype=np.uint64) + np.uint64(seed_of(self.seed, epoch)))
+            # Sorting by a keyed hash is a permutation that no library version changes. Stable, it keeps blocks whole.
+            blocks = np.arange(len(self.indices), dtype=np.uint64) // np.uint64(self.run_length)
+            hashes = _mix_bits(blocks + np.uint64(seed_of(self.seed, epoch)))
             self._epochs[epoch] = self.indices[np.argsort(hashes, kind="stable")]
         return self._epochs[epoch]
 

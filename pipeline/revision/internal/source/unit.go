@@ -32,7 +32,7 @@ var formats = imageformat.Names()
 
 // roots of the units that are parts of a package.
 var (
-	orderRoots  = []string{"Permutation", "NewPermutation", "Epoch"}
+	orderRoots  = []string{"Permutation", "NewPermutation", "NewBlockPermutation", "Epoch"}
 	kernelRoots = map[string][]string{
 		levels:   {"Levels", "Best", "Check"},
 		"jpeg":   {"JPEG", "JPEGFor", "Block"},
