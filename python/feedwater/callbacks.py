@@ -111,6 +111,7 @@ def transformers(loader: Loader[Any]) -> Any:
     """A TrainerCallback for Trainer(callbacks=[…]): what the Trainer prints has the scalars too.
 
     The trackers of report_to come before it; trainer.callback_handler.callbacks.insert(0, it) lets them see
+    these scalars.
     """
     from transformers import TrainerCallback
 

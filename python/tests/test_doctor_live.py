@@ -15,6 +15,7 @@ import feedwater
 from feedwater._common.constants import BOUND_SHARE
 from feedwater._meter.pace import Stats
 from feedwater.doctor import curve, live
+from feedwater.doctor.probe import proc
 from feedwater.doctor.signals import LEAST_ROWS, Signals
 from feedwater.doctor.verdict import Verdict
 
@@ -38,7 +39,9 @@ class Asleep(Dataset):  # type: ignore[type-arg]
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measures briefly, and hears no traffic of other programs, for which workers would seem to wait."""
     monkeypatch.setattr(curve, "SECONDS", 0.2)
+    monkeypatch.setattr(proc, "network_bytes", lambda: 0)
 
 
 @pytest.mark.usefixtures("quick")

@@ -29,7 +29,7 @@ var (
 )
 
 // Decoder decodes one file after the other. It takes 1.5 bytes for each pixel of a lossy picture, 4 more where that has transparency,
-// and 4 for each of a lossless one, and keeps them for the next file, but for those of pictures of more than 8 megapixels. It is not safe
+// and 4 to 6 for each of a lossless one, and keeps them for the next file, but for those of pictures of more than 8 megapixels. It is not safe
 // for concurrent use.
 type Decoder struct {
 	file     container
