@@ -1,8 +1,10 @@
 package control
 
 const (
-	gainLeast  = 0.5 // of what nodes were to bring; with less they have not helped
-	spareShare = 1 / headroom
+	gainLeast   = 0.5 // of what nodes were to bring; with less they have not helped
+	takenMost   = 0.5 // of what nodes make themselves: what they may take from others
+	knownBySecs = 60  // seconds after which nodes that were there show what others take from them
+	spareShare  = 1 / headroom
 )
 
 // Growth is what a job's latest nodes have brought it. The zero value is ready.
@@ -10,25 +12,50 @@ const (
 // Nodes that share a machine, a disk or a link make one another slower. Each then says that more are needed, and those
 // would make all slower still.
 type Growth struct {
-	nodes, seconds float64 // before the latest came: how many there were, and what a sample took one
-	need           float64 // and how many were needed
+	rates  map[string]float64 // samples per second before the latest came, by node
+	need   float64            // and how many were needed
+	waited float64            // seconds since they came
 }
 
-// Bound is how many nodes are asked for of those that are needed, where so many say how fast they are and a sample
-// takes one so many seconds. Once more came, what all make together has to have grown by half of what they were to
-// bring. Otherwise no more are asked for than were needed before they came, and helps is false.
-func (g *Growth) Bound(need, nodes, seconds float64) (bounded float64, helps bool) {
-	if nodes > g.nodes && g.need > 0 && g.gain(nodes, seconds) < gainLeast {
-		return min(need, g.need), false
+// Bound is how many nodes are asked for of those that are needed, so many seconds after the last call. rates are samples
+// per second, by node that says it; Bound keeps them. Once more came, what all make together has to have grown by half
+// of what they were to bring. Otherwise no more are asked for than were needed before they came, and helps is false;
+// but not for long where they are slow by themselves, and take little from those that were there.
+func (g *Growth) Bound(seconds, need float64, rates map[string]float64) (bounded float64, helps bool) {
+	if more := len(rates) - len(g.rates); more > 0 && g.need > 0 {
+		g.waited += seconds
+		least := gainLeast * float64(more) * meanOf(g.rates)
+		if sumOf(rates)-sumOf(g.rates) < least && (g.waited < knownBySecs || g.takesMuch(rates)) {
+			return min(need, g.need), false
+		}
 	}
-	*g = Growth{nodes, seconds, need}
+	*g = Growth{rates: rates, need: need}
 	return need, true
 }
 
-// gain is the share of what the nodes that came were to bring, by which all together have become faster.
-func (g *Growth) gain(nodes, seconds float64) float64 {
-	return (nodes*g.seconds/seconds - g.nodes) / (nodes - g.nodes)
+// takesMuch reports whether nodes that came take more from those that were there than half of what they make.
+func (g *Growth) takesMuch(rates map[string]float64) bool {
+	came, taken := 0.0, 0.0
+	for node, rate := range rates {
+		if before, there := g.rates[node]; there {
+			taken += before - rate
+		} else {
+			came += rate
+		}
+	}
+	return taken > takenMost*came
 }
+
+// sumOf is what nodes make together.
+func sumOf(rates map[string]float64) (sum float64) {
+	for _, rate := range rates {
+		sum += rate
+	}
+	return sum
+}
+
+// meanOf is what one makes, of nodes of which there are some.
+func meanOf(rates map[string]float64) float64 { return sumOf(rates) / float64(len(rates)) }
 
 // HaveSpareTime reports whether nodes have so much time left that a job which waits does not wait for them. work is how
 // many of them what all jobs get keeps at work.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -149,7 +150,7 @@ func TestClaim(t *testing.T) {
 	} {
 		var claim NodeEstimate
 		for i := range c.nodes {
-			claim.Add(c.nodes[i], c.seconds[i], false)
+			claim.Add(fmt.Sprint(i), c.nodes[i], c.seconds[i], false)
 		}
 		if n, blind := claim.Nodes(); n != c.want || blind {
 			t.Errorf("%s: %v nodes, want %v", name, n, c.want)

@@ -175,7 +175,7 @@ func (c *crowd) settle() {
 			if claims[j.Name] == nil {
 				claims[j.Name] = &control.NodeEstimate{}
 			}
-			claims[j.Name].Add(r.NodesNeeded(n.answer.Effective), r.Cost/n.answer.Effective, false)
+			claims[j.Name].Add(n.name, r.NodesNeeded(n.answer.Effective), r.Cost/n.answer.Effective, false)
 			starved[j.Name] = starved[j.Name] || r.Starved
 		}
 	}
@@ -184,7 +184,7 @@ func (c *crowd) settle() {
 		if c.growth[name] == nil {
 			c.growth[name] = &control.Growth{}
 		}
-		n, _ := claim.Bound(c.growth[name])
+		n, _ := claim.Bound(c.growth[name], crowdPeriod)
 		need += n
 		blind = blind || n == 0 && starved[name]
 	}

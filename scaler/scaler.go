@@ -63,7 +63,7 @@ type Scaler struct {
 	nodes        map[string]*node
 	lastWaitCall time.Time // when a trainer last said that it waits
 	law          control.Scaler
-	growth       map[job]*control.Growth // by job that there was when the number was computed
+	growth       map[job]control.Growth // by job that there was when the number was computed
 	updated      time.Time
 	wanted       int
 	active       bool          // a trainer is there, or may be
@@ -110,8 +110,7 @@ func New(o Options) *Scaler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Scaler{
-		options: o, waitCalls: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{},
-		growth: map[job]*control.Growth{}, change: make(chan struct{}),
+		options: o, waitCalls: make(chan struct{}, 1), heard: make(chan struct{}, 1), nodes: map[string]*node{}, change: make(chan struct{}),
 	}
 	s.metrics = newMetrics(s, o.Version)
 	return s
@@ -331,14 +330,14 @@ type survey struct {
 	// known tells that each node that is up says how many nodes each of its jobs takes.
 	known bool
 	// growth is what the nodes that came last have brought each job.
-	growth map[job]*control.Growth
+	growth map[job]control.Growth
 }
 
 // surveyNodes asks the nodes that answer of each job. mu is held.
 func (s *Scaler) surveyNodes(now time.Time) survey {
 	p := survey{active: !s.lastWaitCall.IsZero() && now.Sub(s.lastWaitCall) < waitCallMemory, known: true}
 	jobs := map[job]*jobEstimate{}
-	for _, n := range s.nodes {
+	for addr, n := range s.nodes {
 		switch n.stateAt(now) {
 		case gone:
 			continue
@@ -352,19 +351,17 @@ func (s *Scaler) surveyNodes(now time.Time) survey {
 			if jobs[key] == nil {
 				jobs[key] = &jobEstimate{}
 			}
-			jobs[key].addWord(n.joined, j)
+			jobs[key].addWord(addr, n.joined, j)
 			p.known = p.known && j.NodesWanted != nil
 		}
 	}
-	p.growth = map[job]*control.Growth{}
+	p.growth = map[job]control.Growth{}
 	work, bound := 0.0, false
 	for key, c := range jobs {
 		p.active = true
-		p.growth[key] = &control.Growth{}
-		if before := s.growth[key]; before != nil {
-			*p.growth[key] = *before
-		}
-		nodes, blind := c.Bound(p.growth[key])
+		growth := s.growth[key]
+		nodes, blind := c.Bound(&growth, now.Sub(s.updated).Seconds())
+		p.growth[key] = growth
 		p.need += nodes
 		work += c.Work()
 		blind = blind && !c.newestSees
@@ -382,10 +379,10 @@ type jobEstimate struct {
 	newestSees bool      // it says so of what the job shows, without a bound
 }
 
-// addWord takes what a node says that joined then. Of steps from before it came it knows nothing: where it sees no
+// addWord takes what the node at an address says, which joined then. Of steps from before it came it knows nothing: where it sees no
 // waiting, others do because of what was.
-func (c *jobEstimate) addWord(joined time.Time, j *pb.JobStatus) {
-	c.Add(int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
+func (c *jobEstimate) addWord(addr string, joined time.Time, j *pb.JobStatus) {
+	c.Add(addr, int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
 	c.AddSupply(j.GetSupply())
 	if j.NodesWanted == nil || joined.Before(c.newest) {
 		return
