@@ -203,6 +203,9 @@ test-arm64: $(VENV)/.ready
 	$(call say,Go tests of the pixels on arm64)
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) test -timeout 60m -exec qemu-aarch64-static -skip '^(TestTwoProcesses|TestManifestCutWhileMapped|TestCutWhileInUse|TestFaultIsNoDamage|TestNoProductIsFusedUnasked)$$' ./pipeline/...
 
+# Seen from the folder python.
+PYTHON_FOLDERS = . ../examples ../bench ../deploy ../docs
+
 lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(call say,linters)
 	$(TOOLS)/golangci-lint run ./...
@@ -212,7 +215,7 @@ lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
 	$(CHECK_REACHED)
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf format -d --exit-code
-	cd python && $(VENV)/bin/ruff check . ../examples ../bench ../deploy ../docs && $(VENV)/bin/ruff format --check . ../examples ../bench ../deploy ../docs ../docs && $(VENV)/bin/mypy
+	cd python && $(VENV)/bin/ruff check $(PYTHON_FOLDERS) && $(VENV)/bin/ruff format --check $(PYTHON_FOLDERS) && $(VENV)/bin/mypy
 	@$(MAKE) structure
 
 structure:

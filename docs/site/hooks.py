@@ -36,17 +36,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Has links to files of the repository that are no pages of the site lead to where its source is."""
-    root = Path(config.config_file_path).parent
-    home = root if page.file.src_uri == "index.md" else (Path(config.docs_dir) / page.file.src_uri).parent
+    root, docs = Path(config.config_file_path).parent, Path(config.docs_dir)
+    home = root if page.file.src_uri == "index.md" else (docs / page.file.src_uri).parent
 
     def link_source(match: re.Match[str]) -> str:
         target, anchor = match[1], match[2] or ""
         there = (home / target).resolve()
         if re.match(r"[a-z]+:", target) or not there.is_relative_to(root) or not there.exists():
             return match[0]
-        if there == Path(config.docs_dir) / "README.md":
-            return "index.md" if home in (root, Path(config.docs_dir)) else "../index.md"
-        if there.is_relative_to(config.docs_dir) and there.suffix != "":
+        if there == docs / "README.md":
+            return "index.md" if home in (root, docs) else "../index.md"
+        if there.is_relative_to(docs) and there.suffix != "":
             return match[0]
         kind = "tree" if there.is_dir() else "blob"
         return f"{config.repo_url}/{kind}/main/{there.relative_to(root)}{anchor}"
