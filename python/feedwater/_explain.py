@@ -108,9 +108,9 @@ def _describe_run(config: Config, opened: PlanInfo) -> list[str]:
 
 
 def _describe_order(config: Config) -> list[str]:
-    if not isinstance(config.shuffle, str):
-        return []
     count = run_length_of(config.shuffle)
+    if count <= 1:
+        return []
     return [f"order     runs of {count:,} neighbours stay together, and are permuted anew each epoch"]
 
 

@@ -162,8 +162,8 @@ def shuffle_of(value: Any) -> bool | str:
 
 
 def run_length_of(shuffle: bool | str) -> int:
-    """How many neighbours stay together in an order that is permuted."""
-    return int(shuffle.removeprefix(BLOCKS)) if isinstance(shuffle, str) else 1
+    """How many neighbours stay together where the order is permuted, 1 without blocks; 0: it is not."""
+    return int(shuffle.removeprefix(BLOCKS)) if isinstance(shuffle, str) else int(shuffle)
 
 
 def sampler_of(name: str, sampler: Any) -> Any:

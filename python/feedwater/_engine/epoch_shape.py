@@ -142,7 +142,7 @@ def resolve_ranks(config: Config) -> Ranks:
 
 def _run_length(config: Config, samples: int) -> int:
     """Neighbours of a Subset that stay together, 0 without shuffle. ValueError where they are the whole Subset."""
-    count = checks.run_length_of(config.shuffle) if config.shuffle else 0
+    count = checks.run_length_of(config.shuffle)
     if 1 < samples <= count:
         raise ValueError(
             f"shuffle={config.shuffle!r} leaves the {samples:,} samples of the Subset in their order, which is one "
