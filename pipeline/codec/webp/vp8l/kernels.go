@@ -3,44 +3,25 @@ package vp8l
 // kernels are what is done to many pixels, in assembly where vector is set.
 type kernels struct{ vector bool }
 
+// predictors are the kernels of the modes, and what they look at first: so many pixels behind the corner. Mode 0 has none.
+var predictors = [14]struct {
+	run  func(pix, above *uint32, n int)
+	from int
+}{
+	1: {predictLeft, 0}, 2: {predictAbove, 1}, 3: {predictAbove, 2}, 4: {predictAbove, 0},
+	5: {predictMean3, 0}, 6: {predictMeanLeft, 0}, 7: {predictMeanLeft, 1}, 8: {predictMeanAbove, 0}, 9: {predictMeanAbove, 1},
+	10: {predictMean4, 0}, 11: {predictNearer, 0}, 12: {predictContinued, 0}, 13: {predictContinuedByHalf, 0},
+}
+
 // predict is undoRun.
 func (k kernels) predict(pix []uint32, i, n, w, mode int) {
-	if !k.vector {
+	if !k.vector || mode < 1 || mode >= len(predictors) {
 		undoRun(pix, i, n, w, mode)
 		return
 	}
 	_ = pix[i-w-1 : i+n]
-	at, corner := &pix[i], &pix[i-w-1]
-	switch mode {
-	case 1:
-		predictLeft(at, corner, n)
-	case 2:
-		predictAbove(at, &pix[i-w], n)
-	case 3:
-		predictAbove(at, &pix[i-w+1], n)
-	case 4:
-		predictAbove(at, corner, n)
-	case 5:
-		predictMean3(at, corner, n)
-	case 6:
-		predictMeanLeft(at, corner, n)
-	case 7:
-		predictMeanLeft(at, &pix[i-w], n)
-	case 8:
-		predictMeanAbove(at, corner, n)
-	case 9:
-		predictMeanAbove(at, &pix[i-w], n)
-	case 10:
-		predictMean4(at, corner, n)
-	case 11:
-		predictNearer(at, corner, n)
-	case 12:
-		predictContinued(at, corner, n)
-	case 13:
-		predictContinuedByHalf(at, corner, n)
-	default:
-		undoRun(pix, i, n, w, mode)
-	}
+	p := &predictors[mode]
+	p.run(&pix[i], &pix[i-w-1+p.from], n)
 }
 
 // addColors is addColorsScalar.

@@ -4,14 +4,16 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // The colour conversion in 16 bits, exact: (k*c + 2^15) >> 16 = ((2c*k >> 16) + 1) >> 1, with the part of the factor
 // that a word cannot hold added apart: 91881 = 65536 + 26345, 116130 = 2*65536 - 14942, -46802 = 18734 - 65536.
 func color() {
-	c128, one := words32("colorC128", 128), words32("colorOne", 1)
-	kr, kb, kg := words32("colorR", 26345), words32("colorB", -14942), words32("colorG", -22554, 18734)
-	half := dwords32("colorHalf", 1<<15)
+	c128, one := asm.Words("colorC128", 128), asm.Words("colorOne", 1)
+	kr, kb, kg := asm.Words("colorR", 26345), asm.Words("colorB", -14942), asm.Words("colorG", -22554, 18734)
+	half := asm.Dwords("colorHalf", 1<<15)
 	mask := interleave()
 
 	TEXT("colorRow", NOSPLIT, "func(dst, y, cb, cr *byte, n int)")
@@ -101,7 +103,7 @@ func interleave() (mask [3][3]Mem) {
 					b[j] = at / 3
 				}
 			}
-			mask[o][c] = bytes32("interleave"+string(rune('0'+o))+"RGB"[c:c+1], b)
+			mask[o][c] = asm.Bytes("interleave"+string(rune('0'+o))+"RGB"[c:c+1], b)
 		}
 	}
 	return mask
@@ -125,7 +127,7 @@ func grey() {
 		for j := range b {
 			b[j] = (16*o + j) / 3
 		}
-		mask[o] = bytes32("triple"+string(rune('0'+o)), b)
+		mask[o] = asm.Bytes("triple"+string(rune('0'+o)), b)
 	}
 	TEXT("greyRow", NOSPLIT, "func(dst, y *byte, n int)")
 	Doc("greyRow triples n >= 32 samples.")

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // The constants of the slow-but-accurate integer transform: round(c * 2^13).
@@ -29,11 +31,11 @@ type factors struct{ t0, t1, t2, t3, y3, y4, o0, o1, o2, o3 Mem }
 
 func pairs() factors {
 	return factors{
-		t0: words32("idctT0", 1<<13, 0), t1: words32("idctT1", 0, 1<<13),
-		t2: words32("idctT2", c0541, c0541-c1847), t3: words32("idctT3", c0541+c0765, c0541),
-		y3: words32("idctY3", c1175-c1961, c1175), y4: words32("idctY4", c1175, c1175-c0390),
-		o0: words32("idctO0", c0298-c0899, -c0899), o1: words32("idctO1", c2053-c2562, -c2562),
-		o2: words32("idctO2", -c2562, c3072-c2562), o3: words32("idctO3", -c0899, c1501-c0899),
+		t0: asm.Words("idctT0", 1<<13, 0), t1: asm.Words("idctT1", 0, 1<<13),
+		t2: asm.Words("idctT2", c0541, c0541-c1847), t3: asm.Words("idctT3", c0541+c0765, c0541),
+		y3: asm.Words("idctY3", c1175-c1961, c1175), y4: asm.Words("idctY4", c1175, c1175-c0390),
+		o0: asm.Words("idctO0", c0298-c0899, -c0899), o1: asm.Words("idctO1", c2053-c2562, -c2562),
+		o2: asm.Words("idctO2", -c2562, c3072-c2562), o3: asm.Words("idctO3", -c0899, c1501-c0899),
 	}
 }
 
@@ -51,9 +53,9 @@ func alignedLocal(bytes int) Mem {
 // stack.
 func idct() {
 	k := pairs()
-	round1, round2 := dwords32("idctRound1", 1<<10), dwords32("idctRound2", 1<<17)
-	level := words32("idctLevel", -0x7f80) // 0x80 in each byte
-	bias, high := words32("idctBias", 1<<13), words32("idctHigh", -1<<14)
+	round1, round2 := asm.Dwords("idctRound1", 1<<10), asm.Dwords("idctRound2", 1<<17)
+	level := asm.Words("idctLevel", -0x7f80) // 0x80 in each byte
+	bias, high := asm.Words("idctBias", 1<<13), asm.Words("idctHigh", -1<<14)
 
 	TEXT("idctPairs", NOSPLIT, "func(dst *byte, stride int, src *int16, q *uint16, pairs int)")
 	Doc("idctPairs transforms pairs of neighbouring blocks to 8 rows of 16 bytes each.")

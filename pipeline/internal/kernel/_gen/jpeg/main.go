@@ -20,33 +20,6 @@ func main() {
 	Generate()
 }
 
-// bytes32 makes a constant of 32 bytes that holds the 16 bytes b in both lanes.
-func bytes32(name string, b [16]int) Mem {
-	m := GLOBL(name, 24) // RODATA | NOPTR
-	for i := range 32 {
-		DATA(i, U8(b[i%16]))
-	}
-	return m
-}
-
-// words32 makes a constant of 32 bytes that repeats the words w.
-func words32(name string, w ...int) Mem {
-	m := GLOBL(name, 24)
-	for i := range 16 {
-		DATA(2*i, U16(uint16(int16(w[i%len(w)]))))
-	}
-	return m
-}
-
-// dwords32 makes a constant of 32 bytes that repeats v.
-func dwords32(name string, v int) Mem {
-	m := GLOBL(name, 24)
-	for i := range 8 {
-		DATA(4*i, U32(uint32(int32(v))))
-	}
-	return m
-}
-
 // last moves the position i back so that a group of 32 ends at n, unless it has just done that. It jumps to again for
 // one more group, else falls through. Kernels that call it have handled i at least once and need n >= 32: the last
 // group overlaps the one before it, so that nothing outside the row is read or written.

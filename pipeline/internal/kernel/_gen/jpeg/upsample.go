@@ -4,14 +4,16 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // weight31 is three times one byte and once its neighbour, for VPMADDUBSW.
 var weight31 Mem
 
 func h2v1() {
-	weight31 = bytes32("weight31", [16]int{3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1})
-	one, two := words32("upOne", 1), words32("upTwo", 2)
+	weight31 = asm.Bytes("weight31", [16]int{3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1})
+	one, two := asm.Words("upOne", 1), asm.Words("upTwo", 2)
 	TEXT("h2v1Row", NOSPLIT, "func(dst, src *byte, n int)")
 	Doc("h2v1Row doubles n >= 32 samples; src points at the neighbour before the first.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
@@ -45,7 +47,7 @@ func h2v1() {
 }
 
 func h2v2() {
-	eight, seven := words32("upEight", 8), words32("upSeven", 7)
+	eight, seven := asm.Words("upEight", 8), asm.Words("upSeven", 7)
 	TEXT("h2v2Row", NOSPLIT, "func(dst, near, far *byte, n int)")
 	Doc("h2v2Row makes one row of 2n samples, n >= 32; near and far point at the neighbour before the first sample.")
 	dst, near, far := Load(Param("dst"), GP64()), Load(Param("near"), GP64()), Load(Param("far"), GP64())

@@ -4,13 +4,15 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 func widen() {
 	TEXT("widenBytes", NOSPLIT, "func(dst *float32, src *byte, n int)")
 	Doc("widenBytes makes float32 of n bytes, 8 at a time: up to 7 more are read and written.")
 	Pragma("noescape")
-	dst, src, n := pointer("dst"), pointer("src"), pointer("n")
+	dst, src, n := asm.Pointer("dst"), asm.Pointer("src"), asm.Pointer("n")
 	i, v := GP64(), YMM()
 	XORQ(i, i)
 	Label("group")
@@ -30,8 +32,8 @@ func pairSums() {
 	Doc("pairSums sums n values, 32 at a time, up to 31 more: src at offsets[0] times taps[0], and for each further one of count taps the sum of",
 		"src at two further offsets times the tap. Offsets count bytes.")
 	Pragma("noescape")
-	dst, src, offsets, taps, count := pointer("dst"), pointer("src"), pointer("offsets"), pointer("taps"), pointer("count")
-	end := pointer("n")
+	dst, src, offsets, taps, count := asm.Pointer("dst"), asm.Pointer("src"), asm.Pointer("offsets"), asm.Pointer("taps"), asm.Pointer("count")
+	end := asm.Pointer("n")
 	SHLQ(U8(2), end)
 	i, at, t, first, second := GP64(), GP64(), GP64(), GP64(), GP64()
 	tap := YMM()
@@ -86,7 +88,7 @@ func roundSums() {
 	Doc("roundSums rounds n sums between 0 and 255, 8 at a time, up to 7 more. A bit of near, the lowest first, is set where what is cut off the sum",
 		"and a half is less than low, or more than high.")
 	Pragma("noescape")
-	dst, near, sums, n := pointer("dst"), pointer("near"), pointer("sums"), pointer("n")
+	dst, near, sums, n := asm.Pointer("dst"), asm.Pointer("near"), asm.Pointer("sums"), asm.Pointer("n")
 	low, high, half := YMM(), YMM(), YMM()
 	halfOf := GLOBL("blurHalf", 24) // RODATA | NOPTR
 	DATA(0, F32(0.5))
@@ -128,8 +130,8 @@ func exactSums() {
 	Doc("exactSums sums products for 8 values, each with a kernel of w taps in each of h rows, row by row, every product added with one rounding.",
 		"Value i begins columns[i] bytes behind where rows begin in src, by bytes too. Its taps are three values apart.")
 	Pragma("noescape")
-	src, rows, kernel, h := pointer("src"), pointer("rows"), pointer("kernel"), pointer("h")
-	columns := pointer("columns")
+	src, rows, kernel, h := asm.Pointer("src"), asm.Pointer("rows"), asm.Pointer("kernel"), asm.Pointer("h")
+	columns := asm.Pointer("columns")
 	var at [8]GPVirtual
 	var sum [8]VecVirtual
 	for k := range at {
@@ -154,7 +156,7 @@ func exactSums() {
 	ADDQ(U8(8), rows)
 	DECQ(h)
 	JNZ(LabelRef("row"))
-	sums := pointer("sums")
+	sums := asm.Pointer("sums")
 	for k := range sum {
 		VMOVSS(sum[k], Mem{Base: sums, Disp: 4 * k})
 	}

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // Kernels of pixels work on eight at a time: four in the first 12 bytes of each half of a register, as dwords once they are spread.
@@ -134,7 +136,7 @@ func sumGreys(s shuffles, l luma) {
 	TEXT("sumGreys", NOSPLIT, "func(p *byte, n int) uint64")
 	Doc("sumGreys sums the greys of n pixels, 8 at a time; n is a multiple of it and at most 1<<24. 4 bytes behind them are read.")
 	Pragma("noescape")
-	p, n, sum := pointer("p"), pointer("n"), YMM()
+	p, n, sum := asm.Pointer("p"), asm.Pointer("n"), YMM()
 	VPXOR(sum, sum, sum)
 	Label("group")
 	VPADDD(l.greysOf(s, loadPixels(p)), sum, sum)
@@ -161,7 +163,7 @@ func setGreys(s shuffles, name, doc string, greysOf greys) {
 	TEXT(name, NOSPLIT, "func(p *byte, n int)")
 	Doc(doc)
 	Pragma("noescape")
-	p, n := pointer("p"), pointer("n")
+	p, n := asm.Pointer("p"), asm.Pointer("n")
 	Label("group")
 	x := loadPixels(p)
 	g := greysOf(s, x)
@@ -198,7 +200,7 @@ func mixGreys(s shuffles, l luma, b bounds) {
 	Doc("mixGreys adds to the grey of each of n pixels, 8 at a time, factor times what each channel has more than it; n is a multiple of 8. 4 bytes",
 		"behind them are read.")
 	Pragma("noescape")
-	p, n, factor := pointer("p"), pointer("n"), broadcast("factor")
+	p, n, factor := asm.Pointer("p"), asm.Pointer("n"), broadcast("factor")
 	Label("group")
 	x := loadPixels(p)
 	grey, base, out := l.greysOf(s, x), YMM(), YMM()
@@ -233,8 +235,8 @@ func sharpen(b bounds) {
 	Doc("sharpenBytes makes n values of a row, 16 at a time; n is a multiple of it: factor times what the value of here has more than its blur, added to",
 		"that. above, here and below are where the values to the left of the first one's neighbours lie; dst is where the first goes, and none of them.")
 	Pragma("noescape")
-	dst, above, here, below := pointer("dst"), pointer("above"), pointer("here"), pointer("below")
-	n, factor, i := pointer("n"), broadcast("factor"), GP64()
+	dst, above, here, below := asm.Pointer("dst"), asm.Pointer("above"), asm.Pointer("here"), asm.Pointer("below")
+	n, factor, i := asm.Pointer("n"), broadcast("factor"), GP64()
 	XORQ(i, i)
 	Label("group")
 	sum, v, middle := YMM(), YMM(), YMM()

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // hues has the constants of hues.
@@ -70,7 +72,7 @@ func turnHues(s shuffles, c hues) {
 		"channel loses, and, for red, green and blue from the lowest byte on, which of highest, middle and lowest value they become, 0 to 2. The second",
 		"half of the words is for hues that come out whole. 4 bytes behind the pixels are read.")
 	Pragma("noescape")
-	p, n, turned := pointer("p"), pointer("n"), pointer("turned")
+	p, n, turned := asm.Pointer("p"), asm.Pointer("n"), asm.Pointer("turned")
 	Label("group")
 	x := loadPixels(p)
 	h, at := around(s, x)

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // A look-up in 256 bytes is sixteen shuffles in 16 bytes each. A value loses 16 between two of them until it is negative, from where on shuffles give
@@ -59,7 +61,7 @@ func lookUpBytes(l lookups) {
 	TEXT("lookUpBytes", NOSPLIT, "func(p *byte, parts *[256]byte, n int)")
 	Doc("lookUpBytes replaces n bytes, 32 at a time, by those of a table, of which the parts were made; n is a multiple of 32.")
 	Pragma("noescape")
-	p, parts, n := pointer("p"), pointer("parts"), pointer("n")
+	p, parts, n := asm.Pointer("p"), asm.Pointer("parts"), asm.Pointer("n")
 	group := func(name string, registers int) {
 		SUBQ(I32(int32(32*registers)), n)
 		JL(LabelRef(name + "Left"))
@@ -137,7 +139,7 @@ func lookUpPixels(l lookups, m planes) {
 	TEXT("lookUpPixels", NOSPLIT, "func(p *byte, parts *[3][256]byte, n int)")
 	Doc("lookUpPixels replaces the values of n pixels, 32 at a time, by those of a table for each channel, of which the parts were made; n is a multiple of 32.")
 	Pragma("noescape")
-	p, parts, n := pointer("p"), pointer("parts"), pointer("n")
+	p, parts, n := asm.Pointer("p"), asm.Pointer("parts"), asm.Pointer("n")
 	Label("group")
 	found := l.find([]Mem{{Base: parts}, {Base: parts, Disp: 256}, {Base: parts, Disp: 512}}, func() []VecVirtual {
 		in := make([]VecVirtual, 3)

@@ -3,7 +3,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/reg"
 )
 
 func main() {
@@ -29,6 +28,3 @@ func main() {
 	lookUpPixels(look, makePlanes())
 	Generate()
 }
-
-// pointer loads a parameter.
-func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }

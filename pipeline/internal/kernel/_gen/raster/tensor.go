@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // tensorLuma has the constants of torchvision's grey: one product, and two that are added with one rounding each.
@@ -35,7 +37,7 @@ func findTensorGreys(s shuffles, l tensorLuma) {
 	TEXT("findTensorGreys", NOSPLIT, "func(dst, p *byte, n int)")
 	Doc("findTensorGreys makes the greys of n pixels, 8 at a time; n is a multiple of it. 4 bytes behind the pixels are read.")
 	Pragma("noescape")
-	dst, p, n := pointer("dst"), pointer("p"), pointer("n")
+	dst, p, n := asm.Pointer("dst"), asm.Pointer("p"), asm.Pointer("n")
 	Label("group")
 	g, half := l.greysOf(s, loadPixels(p)), XMM()
 	VEXTRACTI128(U8(1), g, half)
@@ -51,7 +53,7 @@ func mixTensorGreys(s shuffles, l tensorLuma, byteMost Mem) {
 	Doc("mixTensorGreys mixes each channel of n pixels, 8 at a time, with torchvision's grey: factor parts with rest; n is a multiple of 8. 4 bytes behind",
 		"them are read.")
 	Pragma("noescape")
-	p, n, factor, rest := pointer("p"), pointer("n"), broadcast("factor"), broadcast("rest")
+	p, n, factor, rest := asm.Pointer("p"), asm.Pointer("n"), broadcast("factor"), broadcast("rest")
 	Label("group")
 	x := loadPixels(p)
 	grey, out, zero := l.greysOf(s, x), YMM(), YMM()
@@ -161,7 +163,7 @@ func turnTensorHues(s shuffles, c unitHues) {
 	TEXT("turnTensorHues", NOSPLIT, "func(p *byte, n int, by float32)")
 	Doc("turnTensorHues turns the hues of n pixels, 8 at a time, as torchvision does; n is a multiple of it. 4 bytes behind them are read.")
 	Pragma("noescape")
-	p, n, by := pointer("p"), pointer("n"), broadcast("by")
+	p, n, by := asm.Pointer("p"), asm.Pointer("n"), broadcast("by")
 	Label("group")
 	x := loadPixels(p)
 	h := c.findHues(s, x)

@@ -6,6 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 const (
@@ -39,8 +41,8 @@ func literals() {
 	Doc("readLiterals reads up to n pixels, each by a literal or by the cache of colors, into which it puts each, and returns how many: fewer where a copy",
 		"comes next, or the last bytes of the data. Bits are the next ones, how many of them count, and the place of others in the data.")
 	Pragma("noescape")
-	bits := pointer("bits")
-	s := &reading{joint: pointer("joint"), colors: pointer("colors"), shift: pointer("shift"), pix: pointer("pix"), left: pointer("n"),
+	bits := asm.Pointer("bits")
+	s := &reading{joint: asm.Pointer("joint"), colors: asm.Pointer("colors"), shift: asm.Pointer("shift"), pix: asm.Pointer("pix"), left: asm.Pointer("n"),
 		acc: GP64(), count: GP64(), p: GP64(), greens: GP64(), e: GP64(), v: GP64(), t: GP64(), u: GP64()}
 	end := AllocLocal(8)
 	s.kept = AllocLocal(8)

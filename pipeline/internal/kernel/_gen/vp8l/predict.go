@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // predictor is a mode of prediction. Where serial is set it makes one pixel after the other, out of left, else a group at once, which looks at no pixel of
@@ -117,8 +119,8 @@ func (d predictor) write() {
 	Doc(d.name + " adds to n ≥ 1 pixels " + d.doc + ". Above begins with the corner; left of pix there is one that is done.")
 	Pragma("noescape")
 	p := &prediction{}
-	pix, n := pointer("pix"), pointer("n")
-	p.above = pointer("above")
+	pix, n := asm.Pointer("pix"), asm.Pointer("n")
+	p.above = asm.Pointer("above")
 	ones := YMM()
 	p.ones = ones
 	one := GP32()

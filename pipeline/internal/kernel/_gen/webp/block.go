@@ -4,15 +4,17 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // transform adds the inverse transform of a block (section 14.4), each row of four words in half a register.
 func transform() {
-	cosine, sine, four := words("blockCosine", 20091), words("blockSine", 35468-65536), words("block4", 4)
+	cosine, sine, four := asm.Words("blockCosine", 20091), asm.Words("blockSine", 35468-65536), asm.Words("block4", 4)
 	TEXT("addBlock", NOSPLIT, "func(dst *byte, stride int, in *[16]int16)")
 	Doc("addBlock adds the inverse transform of 16 coefficients to 4×4 pixels. Sums have 16 bits.")
 	Pragma("noescape")
-	dst, stride, in := pointer("dst"), pointer("stride"), pointer("in")
+	dst, stride, in := asm.Pointer("dst"), asm.Pointer("stride"), asm.Pointer("in")
 	r := xmms(4)
 	for k := range r {
 		VMOVQ(Mem{Base: in, Disp: 8 * k}, r[k])

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // last moves the position i on by a group, so that the last group ends at n, unless it has just done that. It jumps to again for one more group.
@@ -22,11 +24,11 @@ func last(i, n GPVirtual, group int, again string) {
 // upsample doubles 16 samples at a time in words: each is 9 parts of the nearest one, 3 of each of two beside it and 1 of the
 // diagonal one, in two steps.
 func upsample() {
-	eight := words("upsample8", 8)
+	eight := asm.Words("upsample8", 8)
 	TEXT("upsampleRow", NOSPLIT, "func(dst, near, far *byte, n int)")
 	Doc("upsampleRow doubles n ≥ 16 samples; near and far point at the neighbours before the first ones, and have one behind the last ones.")
 	Pragma("noescape")
-	dst, near, far, n := pointer("dst"), pointer("near"), pointer("far"), pointer("n")
+	dst, near, far, n := asm.Pointer("dst"), asm.Pointer("near"), asm.Pointer("far"), asm.Pointer("n")
 	i := GP64()
 	XORQ(i, i)
 	Label("group")
@@ -65,13 +67,13 @@ func upsample() {
 
 // color converts 32 pixels at a time, in words: (v·k) >> 8 is the upper half of (v << 8)·k.
 func color() {
-	ky, kr, kgu, kgv, kb := words("colorY", 19077), words("colorR", 26149), words("colorGU", 6419), words("colorGV", 13320), words("colorB", 33050)
-	r0, g0, b0 := words("colorR0", 14234), words("colorG0", 8708), words("colorB0", 17685)
+	ky, kr, kgu, kgv, kb := asm.Words("colorY", 19077), asm.Words("colorR", 26149), asm.Words("colorGU", 6419), asm.Words("colorGV", 13320), asm.Words("colorB", 33050)
+	r0, g0, b0 := asm.Words("colorR0", 14234), asm.Words("colorG0", 8708), asm.Words("colorB0", 17685)
 	mask := interleave()
 	TEXT("colorRow", NOSPLIT, "func(dst, y, cb, cr *byte, n int)")
 	Doc("colorRow converts n ≥ 32 pixels to RGB.")
 	Pragma("noescape")
-	dst, py, pu, pv, n := pointer("dst"), pointer("y"), pointer("cb"), pointer("cr"), pointer("n")
+	dst, py, pu, pv, n := asm.Pointer("dst"), asm.Pointer("y"), asm.Pointer("cb"), asm.Pointer("cr"), asm.Pointer("n")
 	i, zero := GP64(), YMM()
 	XORQ(i, i)
 	VPXOR(zero, zero, zero)
@@ -132,7 +134,7 @@ func interleave() (mask [3][3]Mem) {
 					b[j] = at / 3
 				}
 			}
-			mask[o][c] = bytes32("interleave"+string(rune('0'+o))+"RGB"[c:c+1], b)
+			mask[o][c] = asm.Bytes("interleave"+string(rune('0'+o))+"RGB"[c:c+1], b)
 		}
 	}
 	return mask

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // difference is |a − b|.
@@ -29,12 +31,12 @@ func eighth(x, zero VecVirtual) {
 func edge() {
 	high, even := bytes("edgeHigh", 0x80), bytes("edgeEven", 0xfe)
 	three, four, half := bytes("edge3", 3), bytes("edge4", 4), bytes("edge64", 64)
-	nine, rounding := words("edge9", 9<<8), words("edge63", 63)
+	nine, rounding := asm.Words("edge9", 9<<8), asm.Words("edge63", 63)
 
 	TEXT("edgeRows", NOSPLIT, "func(q0 *byte, stride, limit, interior, variance, inner int)")
 	Doc("edgeRows filters 16 columns of the edge between the rows before q0 and q0's: four rows are read on each side, three are written.")
 	Pragma("noescape")
-	q0, stride := pointer("q0"), pointer("stride")
+	q0, stride := asm.Pointer("q0"), asm.Pointer("stride")
 	p3, three3 := GP64(), GP64()
 	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, three3)
 	MOVQ(q0, p3)
@@ -81,7 +83,7 @@ func edge() {
 	a, d := XMM(), XMM()
 	VPSUBSB(v[5], v[2], a)
 	VPSUBSB(v[3], v[4], d)
-	inner := pointer("inner")
+	inner := asm.Pointer("inner")
 	TESTQ(inner, inner)
 	JZ(LabelRef("six"))
 	filterInner(v, a, d, mask, calm, zero, [4]Mem{three, four, half, high})
@@ -166,7 +168,7 @@ func turn() {
 	TEXT("turnRows", NOSPLIT, "func(dst *[8][16]byte, src *byte, stride int)")
 	Doc("turnRows makes rows of the 8 columns of 16 rows.")
 	Pragma("noescape")
-	dst, src, stride := pointer("dst"), pointer("src"), pointer("stride")
+	dst, src, stride := asm.Pointer("dst"), asm.Pointer("src"), asm.Pointer("stride")
 	three := GP64()
 	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, three)
 	half := func() []VecVirtual {
@@ -208,7 +210,7 @@ func turnBack() {
 	TEXT("turnColumns", NOSPLIT, "func(dst *byte, src *[8][16]byte, stride int)")
 	Doc("turnColumns makes 16 rows of 8 columns of rows.")
 	Pragma("noescape")
-	dst, src, stride := pointer("dst"), pointer("src"), pointer("stride")
+	dst, src, stride := asm.Pointer("dst"), asm.Pointer("src"), asm.Pointer("stride")
 	for half := range 2 {
 		var pairs []VecVirtual
 		for k := range 4 {
