@@ -33,7 +33,7 @@ func hugeSample(s *Sample, i int) {
 	s.Size, s.ModifiedNanos = 60_000+int64(i*7919%100_000), int64(1_600_000_000_000_000_000+i*1_234_567)
 }
 
-// mapped is a file in memory.
+// mapped is a file in memory, mapped as package dataset maps large ones.
 func mapped(t testing.TB, path string) []byte {
 	f, err := os.Open(path)
 	treetest.Must(t, err)
@@ -43,10 +43,11 @@ func mapped(t testing.TB, path string) []byte {
 	data, err := unix.Mmap(int(f.Fd()), 0, int(fi.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	treetest.Must(t, err)
 	t.Cleanup(func() { treetest.Must(t, unix.Munmap(data)) })
+	treetest.Must(t, unix.Madvise(data, unix.MADV_RANDOM))
 	return data
 }
 
-// TestHugeManifest opens a list of 1,000,000,000 samples and reads it at 1,000 places. Its file is sparse: it has the
+// TestHugeManifest opens a list of 1,000,000,000 samples, nothing of which is in memory, and reads it at 1,000 places. Its file is sparse: it has the
 // pages and tables that are touched alone, so what else would be touched is found to be damaged.
 func TestHugeManifest(t *testing.T) {
 	const samples, slot = 1_000_000_000, 4096
@@ -97,6 +98,8 @@ func TestHugeManifest(t *testing.T) {
 	if perSample >= 25 {
 		t.Errorf("%.1f bytes a sample", perSample)
 	}
+	treetest.Must(t, f.Sync())
+	treetest.Must(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 	data := mapped(t, f.Name())
 	began := time.Now()
 	m, err := Parse(data)
