@@ -42,27 +42,45 @@ func (p *partition) load(w window) window {
 	return window{w.value << 8, w.span, w.bits + 8}
 }
 
-// bit decodes a bit. The window has bits.
-func (w window) bit(probability uint8) (window, bool) {
-	split := w.span * uint32(probability) >> 8
-	span := split
-	one := uint32(w.value>>(w.bits&63)) > split
-	if one {
-		w.value -= uint64(split+1) << (w.bits & 63)
-		span = w.span - split - 1
-	}
-	n := shifts[uint8(span)]
-	w.span = (span+1)<<(n&31) - 1
-	w.bits -= int(n)
-	return w, one
+// split divides the range in two by the probability of zero, and tells whether the bit is one. The window has bits.
+// lower or upper then takes the part of the range that the bit says.
+func (w window) split(probability uint8) (at uint32, one bool) {
+	at = w.span * uint32(probability) >> 8
+	return at, uint32(w.value>>(w.bits&63)) > at
 }
 
-// shifts is how far a range less one is shifted, so that it is 127 at least.
-var shifts [256]uint8
+// lower takes the part of the range that is a zero.
+func (w window) lower(at uint32) window {
+	w.span = uint32(spans[uint8(at)])
+	w.bits -= int(shifts[uint8(at)])
+	return w
+}
+
+// upper takes the part of the range that is a one.
+func (w window) upper(at uint32) window {
+	w.value -= uint64(at+1) << (w.bits & 63)
+	at = w.span - at - 1
+	w.span = uint32(spans[uint8(at)])
+	w.bits -= int(shifts[uint8(at)])
+	return w
+}
+
+// bit decodes a bit. The window has bits.
+func (w window) bit(probability uint8) (window, bool) {
+	at, one := w.split(probability)
+	if one {
+		return w.upper(at), true
+	}
+	return w.lower(at), false
+}
+
+// shifts is how far a range less one is shifted, so that it is 127 at least, and spans is what it is then.
+var shifts, spans [256]uint8
 
 func init() {
 	for i := range shifts {
-		shifts[i] = uint8(bits.LeadingZeros8(uint8(min(i+1, 255))))
+		n := bits.LeadingZeros8(uint8(min(i+1, 255)))
+		shifts[i], spans[i] = uint8(n), uint8((i+1)<<n-1)
 	}
 }
 

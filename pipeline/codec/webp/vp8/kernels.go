@@ -103,6 +103,16 @@ func (k *kernels) addAll(c *[canvasSize]byte, at int, in *[16]int16) {
 	addBlock(&c[at], canvasStride, in)
 }
 
+// predictDirection fills 4×4 pixels of the canvas with means of those around them.
+func (k *kernels) predictDirection(c *[canvasSize]byte, at int, direction *[16]uint8) {
+	if !k.vector {
+		predictDirectionScalar(c, at, direction)
+		return
+	}
+	_, _ = c[at-canvasStride-6], c[at+3*canvasStride+3]
+	predictMeans(&c[at], canvasStride, direction)
+}
+
 // upsample doubles samples, of which near and far have one more at each end.
 func (k *kernels) upsample(dst, near, far []byte) {
 	n := len(near) - 2

@@ -591,6 +591,100 @@ TEXT ·addBlock(SB), NOSPLIT, $0-24
 	ADDQ       CX, AX
 	RET
 
+DATA predict1<>+0(SB)/1, $0x01
+DATA predict1<>+1(SB)/1, $0x01
+DATA predict1<>+2(SB)/1, $0x01
+DATA predict1<>+3(SB)/1, $0x01
+DATA predict1<>+4(SB)/1, $0x01
+DATA predict1<>+5(SB)/1, $0x01
+DATA predict1<>+6(SB)/1, $0x01
+DATA predict1<>+7(SB)/1, $0x01
+DATA predict1<>+8(SB)/1, $0x01
+DATA predict1<>+9(SB)/1, $0x01
+DATA predict1<>+10(SB)/1, $0x01
+DATA predict1<>+11(SB)/1, $0x01
+DATA predict1<>+12(SB)/1, $0x01
+DATA predict1<>+13(SB)/1, $0x01
+DATA predict1<>+14(SB)/1, $0x01
+DATA predict1<>+15(SB)/1, $0x01
+GLOBL predict1<>(SB), RODATA|NOPTR, $16
+
+DATA predictLow<>+0(SB)/1, $0x70
+DATA predictLow<>+1(SB)/1, $0x70
+DATA predictLow<>+2(SB)/1, $0x70
+DATA predictLow<>+3(SB)/1, $0x70
+DATA predictLow<>+4(SB)/1, $0x70
+DATA predictLow<>+5(SB)/1, $0x70
+DATA predictLow<>+6(SB)/1, $0x70
+DATA predictLow<>+7(SB)/1, $0x70
+DATA predictLow<>+8(SB)/1, $0x70
+DATA predictLow<>+9(SB)/1, $0x70
+DATA predictLow<>+10(SB)/1, $0x70
+DATA predictLow<>+11(SB)/1, $0x70
+DATA predictLow<>+12(SB)/1, $0x70
+DATA predictLow<>+13(SB)/1, $0x70
+DATA predictLow<>+14(SB)/1, $0x70
+DATA predictLow<>+15(SB)/1, $0x70
+GLOBL predictLow<>(SB), RODATA|NOPTR, $16
+
+// func predictMeans(dst *byte, stride int, direction *[16]uint8)
+// Requires: AVX
+TEXT ·predictMeans(SB), NOSPLIT, $0-24
+	MOVQ    dst+0(FP), AX
+	MOVQ    stride+8(FP), CX
+	MOVQ    direction+16(FP), DX
+	MOVQ    AX, BX
+	SUBQ    CX, BX
+	VMOVDQU -6(BX), X0
+	LEAQ    (CX)(CX*2), SI
+	VPINSRB $0x04, -1(AX), X0, X0
+	VPINSRB $0x03, -1(AX)(CX*1), X0, X0
+	VPINSRB $0x02, -1(AX)(CX*2), X0, X0
+	VPINSRB $0x01, -1(AX)(SI*1), X0, X0
+	VPINSRB $0x00, -1(AX)(SI*1), X0, X0
+	VPINSRB $0x0e, 7(BX), X0, X0
+	VPSRLDQ $0x01, X0, X1
+	VPSRLDQ $0x02, X0, X2
+	VPAVGB  X1, X0, X3
+	VPXOR   X2, X0, X4
+	VPAND   predict1<>+0(SB), X4, X4
+	VPAVGB  X2, X0, X0
+	VPSUBB  X4, X0, X0
+	VPAVGB  X1, X0, X0
+	VMOVDQU (DX), X1
+	VPADDB  predictLow<>+0(SB), X1, X2
+	VPSHUFB X2, X0, X0
+	VPXOR   predictPair<>+0(SB), X1, X1
+	VPADDB  predictLow<>+0(SB), X1, X1
+	VPSHUFB X1, X3, X3
+	VPOR    X3, X0, X0
+	VPEXTRD $0x00, X0, (AX)
+	ADDQ    CX, AX
+	VPEXTRD $0x01, X0, (AX)
+	ADDQ    CX, AX
+	VPEXTRD $0x02, X0, (AX)
+	ADDQ    CX, AX
+	VPEXTRD $0x03, X0, (AX)
+	RET
+
+DATA predictPair<>+0(SB)/1, $0x10
+DATA predictPair<>+1(SB)/1, $0x10
+DATA predictPair<>+2(SB)/1, $0x10
+DATA predictPair<>+3(SB)/1, $0x10
+DATA predictPair<>+4(SB)/1, $0x10
+DATA predictPair<>+5(SB)/1, $0x10
+DATA predictPair<>+6(SB)/1, $0x10
+DATA predictPair<>+7(SB)/1, $0x10
+DATA predictPair<>+8(SB)/1, $0x10
+DATA predictPair<>+9(SB)/1, $0x10
+DATA predictPair<>+10(SB)/1, $0x10
+DATA predictPair<>+11(SB)/1, $0x10
+DATA predictPair<>+12(SB)/1, $0x10
+DATA predictPair<>+13(SB)/1, $0x10
+DATA predictPair<>+14(SB)/1, $0x10
+DATA predictPair<>+15(SB)/1, $0x10
+GLOBL predictPair<>(SB), RODATA|NOPTR, $16
+
 DATA upsample8<>+0(SB)/2, $0x0008
 DATA upsample8<>+2(SB)/2, $0x0008
 DATA upsample8<>+4(SB)/2, $0x0008

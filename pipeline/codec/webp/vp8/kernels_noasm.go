@@ -12,6 +12,8 @@ func turnColumns(_ *byte, _ *[8][16]byte, _ int) { panic(withoutAssembly) }
 
 func addBlock(_ *byte, _ int, _ *[16]int16) { panic(withoutAssembly) }
 
+func predictMeans(_ *byte, _ int, _ *[16]uint8) { panic(withoutAssembly) }
+
 func upsampleRow(_, _, _ *byte, _ int) { panic(withoutAssembly) }
 
 func colorRow(_, _, _, _ *byte, _ int) { panic(withoutAssembly) }

@@ -24,6 +24,11 @@ func turnColumns(dst *byte, src *[8][16]byte, stride int)
 //go:noescape
 func addBlock(dst *byte, stride int, in *[16]int16)
 
+// predictMeans fills 4×4 pixels with those means of the pixels around them that direction names. It reads 16 bytes of the row above, from 6 to the left on.
+//
+//go:noescape
+func predictMeans(dst *byte, stride int, direction *[16]uint8)
+
 // upsampleRow doubles n ≥ 16 samples; near and far point at the neighbours before the first ones, and have one behind the last ones.
 //
 //go:noescape

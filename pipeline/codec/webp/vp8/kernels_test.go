@@ -99,6 +99,24 @@ func checkTransform(t *testing.T, r *rand.Rand, in [16]int16) {
 	}
 }
 
+// Every level continues what is around a block alike, in every direction, and touches nothing but the block.
+func TestDirections(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	scalar := kernels{}
+	for k := range 4000 {
+		var a, b [canvasSize]byte
+		pixels(r, a[:])
+		b = a
+		at, mode := lumaAt+r.IntN(4)*4*canvasStride+r.IntN(4)*4, uint8(modeVertical+k%8)
+		scalar.predictBlock(&a, at, mode)
+		vector.predictBlock(&b, at, mode)
+		if a != b {
+			t.Fatalf("turn %d: mode %d at %d: differs", k, mode, at)
+		}
+	}
+}
+
 // Every level makes colors alike, of rows of each length.
 func TestColors(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))

@@ -1,5 +1,10 @@
 package vp8
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // The canvas is where a macroblock is made: its luma, and below it Cb and Cr side by side, each with a row above, a column to the left, and
 // luma with four pixels above to the right.
 const (
@@ -47,14 +52,15 @@ func fillMean(c *[canvasSize]byte, at, side int, hasLeft, hasAbove bool) {
 		}
 		n += side
 	}
-	v := byte(128)
+	v := uint32(128)
 	if n > 0 {
-		v = byte((sum + n/2) / n)
+		v = uint32(sum+n/2) >> bits.TrailingZeros(uint(n)) // n is a power of two
 	}
+	four := v * 0x01010101
 	for y := range side {
 		row := c[at+y*canvasStride:][:side]
-		for x := range row {
-			row[x] = v
+		for x := 0; x < side; x += 4 {
+			binary.LittleEndian.PutUint32(row[x:], four)
 		}
 	}
 }
@@ -83,109 +89,50 @@ func clip(v int32) byte {
 func mean2(a, b int32) byte    { return byte((a + b + 1) >> 1) }
 func mean3(a, b, c int32) byte { return byte((a + 2*b + c + 2) >> 2) }
 
-// predictBlock fills 4×4 pixels at a place of the canvas (section 12.3). Edge has what surrounds them: from the lowest of the left
-// column, up to the corner, and on to the right, 4 beyond the block.
-func predictBlock(c *[canvasSize]byte, at int, mode uint8) {
+// predictBlock fills 4×4 pixels at a place of the canvas (section 12.3).
+func (k *kernels) predictBlock(c *[canvasSize]byte, at int, mode uint8) {
 	switch mode {
 	case modeDC:
 		fillMean(c, at, 4, true, true)
-		return
 	case modeTrueMotion:
 		predictTrueMotion(c, at, 4)
-		return
+	default:
+		k.predictDirection(c, at, &directions[mode])
 	}
-	var e [13]int32
+}
+
+// Means are of the 13 pixels around a block, from the lowest of the left column up to the corner, and on to the right, 4 beyond the block.
+// The first and the last one have themselves as neighbour outside. Mean i is of pixels i−1, i and i+1, of which i counts twice; mean pair+i
+// is of pixels i−1 and i.
+const pair = 16
+
+// directions tells for each mode that continues what is around a block in a direction which mean each pixel is, row by row.
+var directions = [...][16]uint8{
+	modeVertical:       {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8},
+	modeHorizontal:     {3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0},
+	modeRightDown:      {4, 5, 6, 7, 3, 4, 5, 6, 2, 3, 4, 5, 1, 2, 3, 4},
+	modeLeftDown:       {6, 7, 8, 9, 7, 8, 9, 10, 8, 9, 10, 11, 9, 10, 11, 12},
+	modeVerticalRight:  {pair + 5, pair + 6, pair + 7, pair + 8, 4, 5, 6, 7, 3, pair + 5, pair + 6, pair + 7, 2, 4, 5, 6},
+	modeVerticalLeft:   {pair + 6, pair + 7, pair + 8, pair + 9, 6, 7, 8, 9, pair + 7, pair + 8, pair + 9, 10, 7, 8, 9, 11},
+	modeHorizontalDown: {pair + 4, 4, 5, 6, pair + 3, 3, pair + 4, 4, pair + 2, 2, pair + 3, 3, pair + 1, 1, pair + 2, 2},
+	modeHorizontalUp:   {pair + 3, 2, pair + 2, 1, pair + 2, 1, pair + 1, 0, pair + 1, 0, pair, pair, pair, pair, pair, pair},
+}
+
+// predictDirectionScalar fills 4×4 pixels with means of those around them.
+func predictDirectionScalar(c *[canvasSize]byte, at int, direction *[16]uint8) {
+	var e [15]int32 // pixel i is e[i+1]
 	for i := range 4 {
-		e[i] = int32(c[at+(3-i)*canvasStride-1])
+		e[1+i] = int32(c[at+(3-i)*canvasStride-1])
 	}
 	for i, v := range c[at-canvasStride-1:][:9] {
-		e[4+i] = int32(v)
+		e[5+i] = int32(v)
 	}
-	switch mode {
-	case modeVertical:
-		for x := range 4 {
-			v := mean3(e[4+x], e[5+x], e[6+x])
-			for y := range 4 {
-				c[at+y*canvasStride+x] = v
-			}
-		}
-	case modeHorizontal:
-		for y := range 4 {
-			v := mean3(e[4-y], e[3-y], e[max(2-y, 0)])
-			for x := range 4 {
-				c[at+y*canvasStride+x] = v
-			}
-		}
-	case modeHorizontalUp:
-		predictUp(c, at, &e)
-	default:
-		predictDiagonal(c, at, &e, mode)
+	e[0], e[14] = e[1], e[13]
+	var means [pair + 13]byte
+	for i := range 13 {
+		means[i], means[pair+i] = mean3(e[i], e[i+1], e[i+2]), mean2(e[i], e[i+1])
 	}
-}
-
-// predictUp is the mode whose direction ends at the lowest pixel to the left.
-func predictUp(c *[canvasSize]byte, at int, e *[13]int32) {
-	v := [10]byte{
-		mean2(e[3], e[2]), mean3(e[3], e[2], e[1]), mean2(e[2], e[1]), mean3(e[2], e[1], e[0]), mean2(e[1], e[0]), mean3(e[1], e[0], e[0]),
-		byte(e[0]), byte(e[0]), byte(e[0]), byte(e[0]),
-	}
-	for y := range 4 {
-		copy(c[at+y*canvasStride:][:4], v[2*y:])
-	}
-}
-
-// predictDiagonal is those modes whose pixels are means along a diagonal.
-func predictDiagonal(c *[canvasSize]byte, at int, e *[13]int32, mode uint8) {
-	set := func(x, y int, v byte) { c[at+y*canvasStride+x] = v }
-	at3 := func(i int) byte { return mean3(e[i-1], e[i], e[i+1]) }
-	at2 := func(i int) byte { return mean2(e[i], e[i+1]) }
-	for y := range 4 {
-		for x := range 4 {
-			var v byte
-			switch mode {
-			case modeRightDown:
-				v = at3(4 + x - y)
-			case modeLeftDown:
-				if i := 6 + x + y; i < 12 {
-					v = at3(i)
-				} else {
-					v = mean3(e[11], e[12], e[12])
-				}
-			case modeVerticalRight:
-				switch i := 2*x - y; {
-				case i < -1:
-					v = at3(5 - y)
-				case i == -1:
-					v = at3(4)
-				case i&1 == 0:
-					v = at2(4 + i/2)
-				default:
-					v = at3(4 + (i+1)/2)
-				}
-			case modeHorizontalDown:
-				switch i := 2*y - x; {
-				case i < -1:
-					v = at3(3 + x)
-				case i == -1:
-					v = at3(4)
-				case i&1 == 0:
-					v = at2(3 - i/2)
-				default:
-					v = at3(4 - (i+1)/2)
-				}
-			case modeVerticalLeft:
-				switch {
-				case y == 3 && x == 3:
-					v = at3(11)
-				case y == 2 && x == 3:
-					v = at3(10)
-				case y&1 == 0:
-					v = at2(5 + x + y/2)
-				default:
-					v = at3(6 + x + y/2)
-				}
-			}
-			set(x, y, v)
-		}
+	for i, m := range direction {
+		c[at+i/4*canvasStride+i%4] = means[m]
 	}
 }

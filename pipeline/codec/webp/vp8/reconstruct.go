@@ -83,7 +83,7 @@ func (d *Decoder) reconstructBlocks(m *modes, x, y int) {
 	}
 	for i, mode := range m.blocks {
 		at := lumaAt + i/4*4*canvasStride + i%4*4
-		predictBlock(c, at, mode)
+		d.kernels.predictBlock(c, at, mode)
 		d.addBlock(i, at)
 	}
 }

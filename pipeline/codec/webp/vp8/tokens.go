@@ -103,22 +103,24 @@ func (d *Decoder) readBlock(p *partition, kind, context int, factors *[2]int32, 
 	all := &d.probabilities[kind]
 	n, w := first, p.window
 	probability := &all[bands[n]][context]
-	var one bool
 	for n < 16 {
 		if w.bits < 0 {
 			w = p.load(w)
 		}
-		if w, one = w.bit(probability[0]); !one {
-			p.window = w
+		at, one := w.split(probability[0])
+		if !one {
+			p.window = w.lower(at)
 			return n
 		}
+		w = w.upper(at)
 		for {
 			if w.bits < 0 {
 				w = p.load(w)
 			}
-			if w, one = w.bit(probability[1]); one {
+			if at, one = w.split(probability[1]); one {
 				break
 			}
+			w = w.lower(at)
 			n++
 			if n == 16 {
 				p.window = w
@@ -126,14 +128,17 @@ func (d *Decoder) readBlock(p *partition, kind, context int, factors *[2]int32, 
 			}
 			probability = &all[bands[n]][0]
 		}
+		w = w.upper(at)
 		if w.bits < 0 {
 			w = p.load(w)
 		}
 		v, next := int32(1), 1
-		if w, one = w.bit(probability[2]); one {
+		if at, one = w.split(probability[2]); one {
 			var large uint32
-			w, large = p.large(w, probability)
+			w, large = p.large(w.upper(at), probability)
 			v, next = int32(large), 2
+		} else {
+			w = w.lower(at)
 		}
 		if w.bits < 0 {
 			w = p.load(w)
