@@ -30,6 +30,7 @@
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of docs/speed.md: the whole path, the wire, the trainer
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
+#   make bench-peers [DATA=folder] [QUICK=1]  speed, resuming and kills against other loaders, each in an environment of its own; 40 minutes
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
 #   make sources-cost [QUICK=1]  speed, processor time and bytes read of shards and of a bucket, against class folders, with limits: DATA=folder; seven minutes
@@ -247,6 +248,12 @@ bench: build $(VENV)/.ready
 bench-pixels: build $(VENV)/.ready
 	$(call say,pixels)
 	@$(VENV)/bin/python bench/pixels/table.py $(PIXELS) $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+
+.PHONY: bench-peers
+# PEERS="webdataset dali" measures these alone, and Feedwater.
+bench-peers: build $(VENV)/.ready
+	$(call say,other loaders: their environments in .tools/peers)
+	@$(VENV)/bin/python bench/peers/main.py run $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs)) $(if $(QUICK),--quick) $(if $(PEERS),--only $(PEERS))
 
 GPU_PYTHON ?= $(VENV)/bin/python
 GPU_PARTS  := 1:checks.py 2:figures.py 3:main.py 4:kinds.py

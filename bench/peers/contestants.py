@@ -1,0 +1,55 @@
+"""Who takes part: for each the file beside this one, its environment, and what is tried to find its best settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One row of the table."""
+
+    name: str
+    module: str
+    environment: str = ""
+    """A file of requirements/; empty: the environment that Feedwater is in."""
+    layered: bool = False
+    """The environment is on top of Feedwater's, for torch and torchvision."""
+    variant: str = ""
+    workers: tuple[int, ...] = (1, 2, 4)
+    """Numbers of workers or threads of which the fastest counts."""
+    converts: bool = False
+    resumes: str = ""
+    """Why it does not resume amid an epoch; empty: it does."""
+    worker: str = ""
+    """Pattern of the command line of a process that makes batches; empty: there is none, as all is in threads."""
+    services: int = 1
+    """As many when one of them is killed; else there is one."""
+    absent: str = ""
+    """Why it cannot be measured, where it is known beforehand."""
+
+
+NO_STATE = "no state amid an epoch"
+FORKED = r"peer\.py"
+"""Workers that are forked have their parent's command line."""
+
+CONTESTANTS = (
+    Contestant("Feedwater, local", "peer_feedwater", variant="local", workers=(0,), worker=r"feedwater.* agent"),
+    Contestant(
+        "Feedwater, one node", "peer_feedwater", variant="nodes", workers=(0,), worker=r"feedwater.* serve", services=2
+    ),
+    Contestant("DataLoader, PIL", "peer_dataloader", variant="PIL", resumes=NO_STATE, worker=FORKED),
+    Contestant("DataLoader, torchvision.io", "peer_dataloader", variant="io", resumes=NO_STATE, worker=FORKED),
+    Contestant(
+        "WebDataset", "peer_webdataset", "webdataset", layered=True, converts=True, resumes=NO_STATE, worker=FORKED
+    ),
+)
+
+
+def chosen(names: list[str]) -> list[Contestant]:
+    """Those whose name has one of these parts, and Feedwater; all of them without parts."""
+    return [
+        one
+        for one in CONTESTANTS
+        if not names or one.name.startswith("Feedwater") or any(name.lower() in one.name.lower() for name in names)
+    ]
