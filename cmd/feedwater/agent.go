@@ -20,6 +20,7 @@ import (
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/local"
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
+	"github.com/feedwater-io/feedwater/server/metrics"
 	"github.com/feedwater-io/feedwater/span"
 	"github.com/feedwater-io/feedwater/watch/gpus"
 )
@@ -126,12 +127,12 @@ func (o *agentOptions) metricsAddress() string {
 }
 
 // serveMetrics serves what there is to scrape of an agent. One that cannot be scraped works as well.
-func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, log *slog.Logger) (stop func()) {
+func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, pixels *pixelcache.Cache, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
 	newReadiness().addProbes(mux)
-	metrics, err := metricsHandler(a.Metrics())
+	handler, err := metricsHandler(append(metrics.PixelCache("agent", pixels), a.Metrics())...)
 	if err == nil {
-		mux.Handle("GET /metrics", metrics)
+		mux.Handle("GET /metrics", handler)
 		stop, err = serveWeb(ctx, webPort{flag: "http", addr: o.metricsAddress(), handler: mux}, log)
 	}
 	if err != nil {
@@ -142,13 +143,13 @@ func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, log *sl
 }
 
 // serveStatus serves what watchers and scrapers ask of an agent. stop, which may be called again, ends both.
-func (o *agentOptions) serveStatus(ctx context.Context, a *agent.Agent, log *slog.Logger) (stop func()) {
+func (o *agentOptions) serveStatus(ctx context.Context, a *agent.Agent, pixels *pixelcache.Cache, log *slog.Logger) (stop func()) {
 	stopWatchers, err := serveWatchers(ctx, a.Source())
 	if err != nil {
 		log.Warn("feedwater top will not find this agent", "error", err)
 	}
 	stopWatchers = sync.OnceFunc(stopWatchers)
-	stopMetrics := o.serveMetrics(ctx, a, log)
+	stopMetrics := o.serveMetrics(ctx, a, pixels, log)
 	return func() {
 		stopWatchers()
 		stopMetrics()
@@ -202,7 +203,7 @@ func runAgent(ctx context.Context) error {
 		logHanging(own.Storage().States(), log)
 	}()
 	a := newAgentFor(trainer, own, log, float64(c.all), readings)
-	stop := o.serveStatus(ctx, a, log)
+	stop := o.serveStatus(ctx, a, pixels, log)
 	defer stop()
 	end.beforeForce(stop)
 	defer end.startTimer() // the trainer has gone: what hangs keeps nobody

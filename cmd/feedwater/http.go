@@ -70,10 +70,10 @@ func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 }
 
 // metricsHandler answers with what c tells, and the usual metrics of the process and of Go's runtime.
-func metricsHandler(c prometheus.Collector) (http.Handler, error) {
+func metricsHandler(own ...prometheus.Collector) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
-	for _, c := range []prometheus.Collector{c, collectors.NewGoCollector(), process} {
+	for _, c := range append(own, collectors.NewGoCollector(), process) {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/scaler"
+	"github.com/feedwater-io/feedwater/server/metrics"
 )
 
 var (
@@ -21,7 +22,8 @@ var (
 // docs/metrics.md has what agents and scalers tell Prometheus, with all labels, and nothing else. What nodes tell is tested beside it.
 func TestMetricsAreDocumented(t *testing.T) {
 	have := map[string]string{"agent_info": "version", "scaler_info": "version"}
-	for _, c := range []prometheus.Collector{agent.New(agent.Options{}).Metrics(), scaler.New(scaler.Options{})} {
+	collectors := append(metrics.PixelCache("agent", nil), agent.New(agent.Options{}).Metrics(), scaler.New(scaler.Options{}))
+	for _, c := range collectors {
 		for _, d := range describe(c) {
 			m := described.FindStringSubmatch(d)
 			if m == nil {

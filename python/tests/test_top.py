@@ -96,11 +96,11 @@ def test_the_socket_of_a_killed_agent_is_cleared_away(real: str, folder: Path, p
         until(lambda: str(pid) not in [path.stem for path in folder.glob("*.sock")])
 
 
-def count_batches(port: int) -> list[str]:
-    """The lines of the agent's metrics that say how many batches it delivered."""
+def scraped(port: int, name: str) -> list[str]:
+    """The lines of a metric of an agent."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
         lines: list[str] = page.read().decode().splitlines()
-    return [line for line in lines if line.startswith("feedwater_agent_batches_total{")]
+    return [line for line in lines if line.startswith(f"feedwater_agent_{name}")]
 
 
 def test_an_agent_is_scraped(real: str, folder: Path, monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
@@ -109,15 +109,19 @@ def test_an_agent_is_scraped(real: str, folder: Path, monkeypatch: pytest.Monkey
         port = free.getsockname()[1]
     monkeypatch.setenv("FEEDWATER_AGENT_HTTP", f"127.0.0.1:{port - 1}")
     monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("FEEDWATER_KEEP", "3MiB")
     monkeypatch.setenv("FEEDWATER_LOG_FORMAT", "json")
     monkeypatch.setenv("FEEDWATER_AGENT_LOG_FILE", str(folder.parent / "agent.log"))
     with loader_of(photos, job="scraped") as loader:
         for _ in loader:
             pass
         end = time.monotonic() + 60
-        while not (told := count_batches(port)) or int(told[0].split()[-1]) == 0:  # a batch is counted once it was sent
+        # A batch is counted once it was sent.
+        while not (told := scraped(port, "batches_total{")) or int(told[0].split()[-1]) == 0:
             assert time.monotonic() < end, told
+        (limit,) = scraped(port, "pixel_cache_limit_bytes ")
     assert len(told) == 1 and 'run="scraped"' in told[0]
+    assert float(limit.split()[-1]) == 3 << 20
     said = [json.loads(line) for line in (folder.parent / "agent.log").read_text().splitlines()]
     assert f"127.0.0.1:{port}" in [line.get("addr") for line in said if line["msg"] == "http"]
 

@@ -90,7 +90,7 @@ func New(s Sources) *Collector {
 		reading:            newWorkCounter(s.Engine, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
 		making:             newWorkCounter(s.Engine, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		decoded:            newWorkCounter(s.Engine, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
-		pixels:             pixelMetrics(s.Pixels),
+		pixels:             PixelCache(subsystem, s.Pixels),
 		gauges: []prometheus.Collector{
 			newGauge("streams", "Streams that are open.", func() float64 { return float64(s.Streams.CountOpen()) }),
 			newGauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.Memory.CountBytes(); return float64(used) }),

@@ -6,21 +6,36 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 )
 
-// pixelMetrics tell of decoded pictures that are kept; of no cache all are 0.
-func pixelMetrics(c *pixelcache.Cache) []prometheus.Collector {
-	counter := func(name, help string, of func(pixelcache.Counts) int64) prometheus.Collector {
-		return newOwnCounter("pixel_cache_"+name, help, func() float64 { return float64(of(c.Counts())) })
+// Counts of decoded pictures that are kept, with their name behind pixel_cache_, and those that are as much as there is now.
+var (
+	pixelCounters = []pixelMetric{
+		{"hits_total", "Pictures that were not decoded, since their pixels were kept.", func(n pixelcache.Counts) int64 { return n.Hits }},
+		{"misses_total", "Pictures whose pixels were not kept.", func(n pixelcache.Counts) int64 { return n.Misses }},
+		{"kept_total", "Pictures whose pixels were kept.", func(n pixelcache.Counts) int64 { return n.Kept }},
+		{"removed_total", "Pictures that made room for those of formats that take longer to decode.", func(n pixelcache.Counts) int64 { return n.Removed }},
 	}
-	gauge := func(name, help string, of func(pixelcache.Counts) int64) prometheus.Collector {
-		return newGauge("pixel_cache_"+name, help, func() float64 { return float64(of(c.Counts())) })
+	pixelGauges = []pixelMetric{
+		{"pictures", "Pictures whose pixels are kept.", func(n pixelcache.Counts) int64 { return n.Pictures }},
+		{"used_bytes", "Memory of pixels that are kept or in use.", func(n pixelcache.Counts) int64 { return n.Bytes }},
+		{"limit_bytes", "Memory that kept pixels may take.", func(n pixelcache.Counts) int64 { return n.Limit }},
 	}
-	return []prometheus.Collector{
-		counter("hits_total", "Pictures that were not decoded, since their pixels were kept.", func(n pixelcache.Counts) int64 { return n.Hits }),
-		counter("misses_total", "Pictures whose pixels were not kept.", func(n pixelcache.Counts) int64 { return n.Misses }),
-		counter("kept_total", "Pictures whose pixels were kept.", func(n pixelcache.Counts) int64 { return n.Kept }),
-		counter("removed_total", "Pictures that made room for those of formats that take longer to decode.", func(n pixelcache.Counts) int64 { return n.Removed }),
-		gauge("pictures", "Pictures whose pixels are kept.", func(n pixelcache.Counts) int64 { return n.Pictures }),
-		gauge("used_bytes", "Memory of pixels that are kept or in use.", func(n pixelcache.Counts) int64 { return n.Bytes }),
-		gauge("limit_bytes", "Memory that kept pixels may take.", func(n pixelcache.Counts) int64 { return n.Limit }),
+)
+
+type pixelMetric struct {
+	name, help string
+	of         func(pixelcache.Counts) int64
+}
+
+// PixelCache tells of decoded pictures that a program keeps, a "node" or an "agent"; of no cache, which is nil, all are 0.
+func PixelCache(program string, c *pixelcache.Cache) (all []prometheus.Collector) {
+	opts := func(m pixelMetric) prometheus.Opts {
+		return prometheus.Opts{Namespace: namespace, Subsystem: program, Name: "pixel_cache_" + m.name, Help: m.help}
 	}
+	for _, m := range pixelCounters {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts(opts(m)), func() float64 { return float64(m.of(c.Counts())) }))
+	}
+	for _, m := range pixelGauges {
+		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(m)), func() float64 { return float64(m.of(c.Counts())) }))
+	}
+	return all
 }
