@@ -161,7 +161,7 @@ func TestDashboardAndRulesNameRealMetrics(t *testing.T) {
 func TestScrapeAndPageAgree(t *testing.T) {
 	n := busyNode(t)
 	w := httptest.NewRecorder()
-	page.Handler(page.NewLive(n.Source()).Overview).ServeHTTP(w, httptest.NewRequest("GET", "/watch.json", nil))
+	page.Handler(page.Options{Overview: page.NewLive(n.Source()).Overview}).ServeHTTP(w, httptest.NewRequest("GET", "/watch.json", nil))
 	var shown struct {
 		Jobs []struct {
 			Job, Plan, Verdict string

@@ -3,10 +3,11 @@
     make pictures          or    python bench/pictures/main.py FOLDER [--only dead]
 
 Three states (healthy, starving, a node dead) are staged with real nodes, agents and wants; what the trainers tell of
-their steps is scripted (stage.py, rank.py). Of each the page is taken wide and as on a phone, light and dark, and the
-terminal with 80 and 160 columns. The command fails if a page scrolls sideways at 375 px, has a text of less contrast
-than 4.5 : 1, an error in its console, its verdict below the fold or a cell cut off, or if a word that the state has to
-show is nowhere. It needs Chromium with its driver, and tmux. Debian: chromium, chromium-driver, tmux.
+their steps is scripted (stage.py, rank.py). Of each the page is taken wide and as on a phone, light and dark, that of
+one rank and of one node too, and the terminal with 80 and 160 columns. The command fails if a page scrolls sideways
+at 375 px, has a text of less contrast than 4.5 : 1, an error in its console, its verdict below the fold or a cell cut
+off, or if a word that the state has to show is nowhere. It needs Chromium with its driver, and tmux. Debian: chromium,
+chromium-driver, tmux.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 from browser import Browser
-from stage import STATES, Stage
+from stage import STATES, WORLD, Stage
 from terminal import Terminal
 
 VIEWS = (
@@ -39,6 +41,20 @@ def pages(stage: Stage, browser: Browser, folder: Path) -> Iterator[str]:
         yield from (f"{name}: {word!r} is nowhere" for word in browser.missing(stage.state.words))
         browser.picture(folder / f"{name}.png")
         yield from (f"{name}: {fault}" for fault in browser.wrong(width, height))
+
+
+def details(stage: Stage, browser: Browser, folder: Path) -> Iterator[str]:
+    """Takes the page of one rank and of one node, with what was before; what is wrong with it."""
+    job = stage.job()
+    for what in ({"rank": WORLD - 1}, {"node": stage.nodes[-1]}):
+        for view, width, height, dark, scale in VIEWS:
+            name = f"page-{stage.state.name}-{next(iter(what))}-{view}"
+            browser.open("about:blank", width, height)  # another fragment alone loads nothing
+            browser.open(f"{stage.page}#{urlencode({**job, **what})}", width, height, dark=dark, scale=scale)
+            words = ["back to the job", "last ten minutes", "GPU idle for data" if "rank" in what else "wants it holds"]
+            yield from (f"{name}: {word!r} is nowhere" for word in browser.missing(words))
+            browser.picture(folder / f"{name}.png")
+            yield from (f"{name}: {fault}" for fault in browser.wrong(width, height))
 
 
 def terminals(stage: Stage, browser: Browser, folder: Path) -> Iterator[str]:
@@ -76,7 +92,8 @@ def main() -> None:
                 with tempfile.TemporaryDirectory(prefix="fw") as scratch:
                     stage = Stage(state, Path(scratch))
                     try:
-                        wrong += [*pages(stage, browser, args.folder), *terminals(stage, browser, args.folder)]
+                        for looks in (pages, details, terminals):
+                            wrong += looks(stage, browser, args.folder)
                     finally:
                         stage.close()
                 print(f"{state.name}: done", flush=True)

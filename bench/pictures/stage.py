@@ -138,6 +138,12 @@ class Stage:
                 raise SystemExit(f"{self.state.name} is not reached: {json.dumps(told, indent=1)}")
             time.sleep(0.5)
 
+    def job(self) -> dict[str, str]:
+        """Name and plan of the job."""
+        with urllib.request.urlopen(self.page + "/watch.json", timeout=60) as answer:  # noqa: S310
+            job = json.load(answer)["jobs"][0]
+        return {"job": job["job"], "plan": job["plan"]}
+
     def _steps(self, told: dict[str, Any]) -> int:
         """Of the rank that is behind all others."""
         ranks = told["jobs"][0]["ranks"] if told["jobs"] else []

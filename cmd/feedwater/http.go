@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/watch/history"
 	"github.com/feedwater-io/feedwater/watch/page"
 )
 
@@ -83,14 +84,15 @@ func metricsHandler(own ...prometheus.Collector) (http.Handler, error) {
 
 // nodePage is what a node answers at --http: the page and /metrics for those who may watch it, the probes for everybody. /healthz is /readyz
 // by its older name.
-func nodePage(s *server.Server, ready *readiness) (http.Handler, error) {
+func nodePage(s *server.Server, live *page.Live, past *history.History, ready *readiness) (http.Handler, error) {
 	metrics, err := metricsHandler(s)
 	if err != nil {
 		return nil, err
 	}
+	shown := page.Handler(page.Options{Overview: live.Overview, History: past})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.Watchers(metrics))
-	mux.Handle("GET /", s.Watchers(page.Handler(page.NewLive(s.Source()).Overview)))
+	mux.Handle("GET /", s.Watchers(shown))
 	ready.addProbes(mux)
 	mux.HandleFunc("GET /healthz", ready.handleReady)
 	return mux, nil

@@ -26,6 +26,9 @@ import (
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/span"
+	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/history"
+	"github.com/feedwater-io/feedwater/watch/page"
 )
 
 // serveOptions are the flags of `feedwater serve`.
@@ -287,11 +290,31 @@ func (o *serveOptions) serveProbes(ctx context.Context, ready *readiness, log *s
 
 // serveHTTP serves --http, encrypted as --listen is.
 func (o *serveOptions) serveHTTP(ctx context.Context, s *server.Server, tls *tls.Config, ready *readiness, log *slog.Logger) (stop func(), err error) {
-	handler, err := nodePage(s, ready)
+	if o.http == "" {
+		return func() {}, nil
+	}
+	live, past := page.NewLive(s.Source()), history.New()
+	handler, err := nodePage(s, live, past, ready)
 	if err != nil {
 		return nil, err
 	}
-	return serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: tls, gate: s.Listener, handler: handler}, log)
+	stopWeb, err := serveWeb(ctx, webPort{flag: "http", addr: o.http, tls: tls, gate: s.Listener, handler: handler}, log)
+	if err != nil {
+		return nil, err
+	}
+	stopPast := runHistory(ctx, past, live.Overview)
+	return func() { stopWeb(); stopPast() }, nil
+}
+
+// runHistory has the past remembered until stop is called.
+func runHistory(ctx context.Context, past *history.History, overview func() *watch.Overview) (stop func()) {
+	ctx, end := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { past.Run(ctx, overview) })
+	return func() {
+		end()
+		running.Wait()
+	}
 }
 
 // linksBeneath reports whether links must stay in their root: what one identity may read is no other's who can make

@@ -18,6 +18,7 @@ import (
 
 	"github.com/feedwater-io/feedwater/client/membership"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/history"
 	"github.com/feedwater-io/feedwater/watch/page"
 	"github.com/feedwater-io/feedwater/watch/top"
 )
@@ -132,8 +133,10 @@ func (o *topOptions) servePage(ctx context.Context, p *top.Poller, out io.Writer
 	if err != nil {
 		return fmt.Errorf("--page %s: %w", o.page, err)
 	}
+	past, overview := history.New(), func() *watch.Overview { return p.Overview(time.Now()) }
+	defer runHistory(ctx, past, overview)()
 	h := &http.Server{
-		Handler:     page.Handler(func(*http.Request) *watch.Overview { return p.Overview(time.Now()) }),
+		Handler:     page.Handler(page.Options{Overview: overview, History: past}),
 		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })

@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/feedwater-io/feedwater/watch/page"
 )
 
 // files of the page, by path.
 func files(t *testing.T) map[string]string {
 	t.Helper()
-	h := page.Handler(page.NewLive(source("rn50")).Overview)
+	h := handlerOf(source("rn50"))
 	all := map[string]string{}
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
 		_, _, all[path] = get(t, h, path)

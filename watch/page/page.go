@@ -1,24 +1,36 @@
-// Package page is the web page that shows what `feedwater top` shows: static files, all embedded, and one JSON document
-// that they fetch again and again. It decides nothing (see watch), and loads nothing from anywhere else. It starts no
-// goroutine.
+// Package page is the web page that shows what `feedwater top` shows: static files, all embedded, and JSON documents
+// that they fetch. It decides nothing (see watch), remembers nothing (see history), and loads nothing from anywhere else.
+// It starts no goroutine.
 package page
 
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"net/http"
+	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/history"
 )
 
 //go:embed web
 var web embed.FS
 
-// Handler serves the page at / and what overview returns at /watch.json.
-func Handler(overview func(*http.Request) *watch.Overview) http.Handler {
+// Options of a page.
+type Options struct {
+	// Overview is the state now.
+	Overview func() *watch.Overview
+	// History has the past.
+	History *history.History
+}
+
+// Handler serves the page at /, the overview at /watch.json, and the past of one subject at /history.json.
+func Handler(o Options) http.Handler {
 	files, err := fs.Sub(web, "web")
 	if err != nil {
 		panic(err) // the folder is embedded above
@@ -27,11 +39,39 @@ func Handler(overview func(*http.Request) *watch.Overview) http.Handler {
 	mux.Handle("GET /{$}", withSafeHeaders(http.FileServerFS(files)))
 	mux.Handle("GET /page.css", withSafeHeaders(http.FileServerFS(files)))
 	mux.Handle("GET /page.js", withSafeHeaders(http.FileServerFS(files)))
-	mux.Handle("GET /watch.json", withSafeHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(overview(r)) // a reader that has left is no error
+	mux.Handle("GET /watch.json", withSafeHeaders(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, o.Overview())
+	})))
+	mux.Handle("GET /history.json", withSafeHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		subject, err := subjectOf(r.URL.Query())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		writeJSON(w, o.History.Of(subject, time.Now()))
 	})))
 	return mux
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // a reader that has left is no error
+}
+
+// subjectOf reads ?job=NAME&plan=HASH, with &rank=N for one rank, or ?node=ADDRESS.
+func subjectOf(q url.Values) (history.Subject, error) {
+	if q.Has("node") {
+		return history.Subject{Node: q.Get("node")}, nil
+	}
+	s := history.Subject{Job: q.Get("job"), Plan: q.Get("plan"), Rank: history.AllRanks}
+	if q.Has("rank") {
+		rank, err := strconv.ParseUint(q.Get("rank"), 10, 31)
+		if err != nil {
+			return s, errors.New("rank is not a number")
+		}
+		s.Rank = int(rank)
+	}
+	return s, nil
 }
 
 // withSafeHeaders keeps browsers from running or fetching anything that is not ours, and from keeping an old version.
@@ -64,7 +104,7 @@ const (
 )
 
 // Overview is the state now. After a while without readers it takes a moment.
-func (l *Live) Overview(*http.Request) *watch.Overview {
+func (l *Live) Overview() *watch.Overview {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()

@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/watch"
+	"github.com/feedwater-io/feedwater/watch/history"
 	"github.com/feedwater-io/feedwater/watch/page"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
@@ -22,6 +23,10 @@ func source(name string) *watch.Source {
 	return watch.New(watch.Options{Kind: "node", Registry: &b, Nodes: func(time.Time) func(time.Time) []*pb.NodeStatus {
 		return func(time.Time) []*pb.NodeStatus { return []*pb.NodeStatus{{State: "ready", Cores: 4}} }
 	}})
+}
+
+func handlerOf(s *watch.Source) http.Handler {
+	return page.Handler(page.Options{Overview: page.NewLive(s).Overview, History: history.New()})
 }
 
 func get(t *testing.T, h http.Handler, path string) (int, http.Header, string) {
@@ -36,7 +41,7 @@ func get(t *testing.T, h http.Handler, path string) (int, http.Header, string) {
 }
 
 func TestJSON(t *testing.T) {
-	h := page.Handler(page.NewLive(source("rn50")).Overview)
+	h := handlerOf(source("rn50"))
 	code, header, text := get(t, h, "/watch.json")
 	var p struct {
 		Jobs  []struct{ Job, Verdict string }
@@ -52,7 +57,7 @@ func TestJSON(t *testing.T) {
 
 // The page works without any other host, and its policy would stop it if it did not.
 func TestNothingComesFromElsewhere(t *testing.T) {
-	h := page.Handler(page.NewLive(source("rn50")).Overview)
+	h := handlerOf(source("rn50"))
 	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|innerHTML|eval\(`)
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
 		code, header, text := get(t, h, path)
@@ -79,7 +84,32 @@ func TestNothingComesFromElsewhere(t *testing.T) {
 // Readers share pictures: many of them cost no more than one.
 func TestPicturesAreShared(t *testing.T) {
 	l := page.NewLive(source("rn50"))
-	if a, b := l.Overview(nil), l.Overview(nil); a != b {
+	if a, b := l.Overview(), l.Overview(); a != b {
 		t.Error("two pictures at once")
+	}
+}
+
+// The past of each kind of subject is found by its names, however they are written.
+func TestHistory(t *testing.T) {
+	h, live := history.New(), page.NewLive(source("rn 50/ä"))
+	h.Add(live.Overview())
+	handler := page.Handler(page.Options{Overview: live.Overview, History: h})
+	for query, figure := range map[string]string{
+		"job=rn+50%2F%C3%A4&plan=plan": "nodes", "job=rn+50%2F%C3%A4&plan=plan&rank=0": "step_seconds", "node=this+node": "wants",
+	} {
+		code, header, text := get(t, handler, "/history.json?"+query)
+		var past struct{ Figures map[string][]*float64 }
+		if err := json.Unmarshal([]byte(text), &past); err != nil || code != http.StatusOK || header.Get("Content-Type") != "application/json" {
+			t.Fatalf("%s: %d %v %s", query, code, err, text)
+		}
+		if points := past.Figures[figure]; len(points) != history.Slots || (figure == "nodes") != (points[history.Slots-1] != nil && *points[history.Slots-1] == 1) {
+			t.Errorf("%s: %s", query, text)
+		}
+	}
+	if code, _, text := get(t, handler, "/history.json?job=other&plan=plan"); code != http.StatusOK || !strings.Contains(text, `"unknown":"nothing`) {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, _, _ := get(t, handler, "/history.json?job=a&rank=-1"); code != http.StatusBadRequest {
+		t.Errorf("a rank of -1 gives %d", code)
 	}
 }

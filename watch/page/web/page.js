@@ -7,7 +7,11 @@ const LANE_PX = 22;
 const HUES = [205, 160, 265, 45, 300, 95]; // of nodes: none is taken for red
 const SVG = "http://www.w3.org/2000/svg";
 
-let chosen = null; // job, by name and plan
+const REMEMBER_MS = 5000; // the past has a point each 5 s
+
+let shown = null; // the latest picture
+let pressed = false; // what is under a finger must not move
+const past = new Map(); // by query: what history.json told, and when
 
 const known = (v) => v !== undefined && v !== null;
 const percent = (v) => (known(v) ? `${Math.round(100 * v)} %` : "?");
@@ -58,6 +62,21 @@ function table(columns, rows, decorate) {
   });
   return make("table", "", [make("thead", "", head), make("tbody", "", body)]);
 }
+
+/** What the address asks for: a job, and maybe one of its ranks or a node. */
+function place() {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  return Object.fromEntries(["job", "plan", "rank", "node"].map((name) => [name, asked.get(name)]));
+}
+
+/** A link to a place on this page, which can be sent to others. */
+function link(to, text) {
+  const a = make("a", "", text);
+  a.href = `#${new URLSearchParams(to)}`;
+  return a;
+}
+
+const placeOf = (job) => (job ? { job: job.job, plan: job.plan } : {});
 
 function show(id, content) {
   const section = document.getElementById(id);
@@ -134,7 +153,7 @@ function jobs(picture, job) {
     line.classList.add("choice");
     line.classList.toggle("chosen", j === job);
     line.tabIndex = 0;
-    const choose = () => { chosen = j; draw(picture); };
+    const choose = () => { location.hash = new URLSearchParams(placeOf(j)); };
     line.addEventListener("click", choose);
     line.addEventListener("keydown", (e) => { if (e.key === "Enter") choose(); });
   }));
@@ -155,20 +174,22 @@ function step(job) {
   show("step", [stack(job.idle, job.wait, true), make("div", "legend", parts)]);
 }
 
+const stepOf = (r) => (Number(r.step) >= 2 ** 32 ? `epoch ${Math.floor(Number(r.step) / 2 ** 32)}` : r.step);
+const stateOf = (r) => (r.blocked ? `blocked ${Math.round(seconds(r.blocked))} s` : r.silent ? `silent ${Math.round(seconds(r.silent))} s` : "");
+
 function ranks(job) {
   if (!job || !job.ranks.length) return show("ranks", null);
-  const state = (r) => (r.blocked ? `blocked ${Math.round(seconds(r.blocked))} s` : r.silent ? `silent ${Math.round(seconds(r.silent))} s` : "");
   show("ranks", table([
-    ["rank", "", (r) => String(r.rank)],
+    ["rank", "", (r) => link({ ...placeOf(job), rank: r.rank }, String(r.rank))],
     ["host", "text wide", (r) => r.host],
-    ["step", "wide", (r) => (Number(r.step) >= 2 ** 32 ? `epoch ${Math.floor(Number(r.step) / 2 ** 32)}` : r.step)],
+    ["step", "wide", stepOf],
     ["time of a step", "bar", (r) => stack(r.idle, r.wait)],
     ["idle", "", (r) => percent(r.idle)],
     ["wait", "", (r) => percent(r.wait)],
     ["step p50/p99", "wide", (r) => span(r.step_p50, r.step_p99)],
     ["wait p50/p99", "wide", (r) => span(r.wait_p50, r.wait_p99)],
     ["ready", "wide", (r) => `${r.ready}/${r.window}`],
-    ["", "text state-bad", state],
+    ["", "text state-bad", stateOf],
   ], job.ranks));
 }
 
@@ -187,7 +208,7 @@ function nodes(picture, job) {
   if (!picture.nodes.length) return show("nodes", null);
   const live = picture.nodes.filter((n) => n.state === "ready").length;
   show("nodes", [...wanted(job, live), table([
-    ["node", "text", (n) => n.addr],
+    ["node", "text", (n) => link({ ...placeOf(job), node: n.addr }, n.addr)],
     ["state", "text", (n) => make("span", n.state === "ready" ? "state-good" : "state-bad", n.state)],
     ["cores", "", (n) => (known(n.effective_cores) ? `${Math.min(n.effective_cores, n.cores).toFixed(1)}/${short(n.cores)}` : short(n.cores))],
     ["queued", "wide", (n) => `${short(n.queued)} s`],
@@ -274,12 +295,148 @@ function timeline(job) {
   show("timeline", [svg, make("div", "legend", [entry("var(--faint)", "out"), entry("var(--bad)", "failed"), entry("var(--line)", "cancelled"), framed])]);
 }
 
+/** The figures of a subject's past, each with its name, how its values are written, a class for its colour, and the least top of its scale. */
+const FIGURES = {
+  wait: ["wait", percent, "wait", 0.1],
+  idle: ["GPU idle for data", percent, "idle", 0.1],
+  images_per_second: ["images/s", short, "", 1],
+  nodes: ["nodes ready", (v) => String(Math.round(v)), "", 1],
+  step_seconds: ["step, median", ms, "", 0],
+  effective_cores: ["cores it is worth at work", short, "", 1],
+  wants: ["wants it holds", (v) => String(Math.round(v)), "", 1],
+};
+
+/** Lines through neighbours that are known; where nothing is known there is none. */
+function runs(points) {
+  const all = [];
+  points.forEach((v, i) => {
+    if (!known(v)) return;
+    if (i === 0 || !known(points[i - 1])) all.push([]);
+    all.at(-1).push([i, v]);
+  });
+  return all;
+}
+
+function spark(figure, points, everySeconds) {
+  const [name, write, kind, least] = FIGURES[figure];
+  const values = points.filter(known);
+  const top = Math.max(least, ...values), low = Math.min(...values), width = points.length;
+  const minutes = Math.round((width * everySeconds) / 60), gaps = ((width - values.length) * everySeconds) / 60;
+  const range = values.length ? `${write(low)} to ${write(Math.max(...values))}` : "unknown";
+  const now = points.at(-1);
+  const unknown = values.length && gaps >= 0.5 ? `, ${gaps.toFixed(0)} min unknown` : "";
+  const label = `${name}, last ${minutes} minutes: now ${known(now) ? write(now) : "unknown"}; ${range}${unknown}`;
+  const svg = shape("svg", { viewBox: `0 0 ${width} 100`, preserveAspectRatio: "none", role: "img", "aria-label": label });
+  const at = ([i, v]) => `${i + 0.5} ${98 - (94 * v) / (top || 1)}`;
+  for (const run of runs(points)) {
+    const [first, last] = [run[0][0], run.at(-1)[0] + 1];
+    const line = `${first} ${at(run[0]).split(" ")[1]} L ${run.map(at).join(" L ")} L ${last} ${at(run.at(-1)).split(" ")[1]}`;
+    svg.append(shape("path", { class: `area ${kind}`, d: `M ${first} 100 L ${line} L ${last} 100 Z` }), shape("path", { class: kind, d: `M ${line}` }));
+  }
+  svg.append(shape("title", {}, label));
+  return make("figure", "", [
+    make("figcaption", "", [name, make("b", "", known(now) ? write(now) : "?")]), svg,
+    make("div", "range", [make("span", "", `−${minutes} min`), make("span", "", `${range}${unknown}`), make("span", "", "now")]),
+  ]);
+}
+
+/** Sparklines of a subject, as far as its past has come. */
+function sparks(query) {
+  const told = past.get(String(query))?.told;
+  if (!told) return make("p", "", "Its past is on its way.");
+  const figures = Object.entries(told.figures).filter(([name]) => FIGURES[name]);
+  if (!figures.length) return make("p", "", `No past: ${told.unknown}.`);
+  const order = Object.keys(FIGURES);
+  figures.sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
+  return make("div", "sparks", figures.map(([name, points]) => spark(name, points, told.every_s)));
+}
+
+function history(job) {
+  show("past", job ? sparks(new URLSearchParams(placeOf(job))) : null);
+}
+
+const facts = (pairs) => make("dl", "", pairs.filter(([, text]) => text).flatMap(([what, text]) => [make("dt", "", what), make("dd", "", text)]));
+
+function rankFacts(r) {
+  const e = r.effort ?? {};
+  const timed = r.step_p50 > 0;
+  return facts([
+    ["host", r.host], ["step", stepOf(r)], ["state", stateOf(r) || "at work"], ["ready", `${r.ready} of ${r.window} batches`],
+    ["idle", percent(r.idle)], ["wait", timed ? percent(r.wait) : "?"],
+    ["step p50/p99", timed ? span(r.step_p50, r.step_p99) : "?"], ["wait p50/p99", timed ? span(r.wait_p50, r.wait_p99) : "?"],
+    ["copy to the GPU", percent(r.transfer)],
+    ["batches so far", r.effort ? String(e.batches) : "?"],
+    ["second nodes asked", r.effort ? `${e.hedges}, first ${e.hedges_won} times` : "?"],
+    ["wants moved, late", r.effort ? `${e.moves}, ${e.missed}` : "?"],
+  ]);
+}
+
+function nodeFacts(n) {
+  return facts([
+    ["state", n.state], ["error", n.error], ["cores", short(n.cores)], ["queued", `${short(n.queued)} core-seconds`],
+    ["wants", String(n.wants)], ["images/s", short(n.samples_per_second)], ["MB/s", short(n.bytes_per_second / 1e6)],
+    ["core-ms/image", short(known(n.core_seconds_per_sample) ? 1e3 * n.core_seconds_per_sample : null)],
+    ["reading", percent(n.read)], ["decoding", percent(n.decode)], ["transforming", percent(n.transform)],
+  ]);
+}
+
+/** All of the rank or the node that the address names. */
+function detail(picture, job) {
+  const at = place();
+  if (at.rank === null && at.node === null) return show("detail", null);
+  const name = (text) => make("div", "name", [text, link(placeOf(job), "back to the job")]);
+  if (at.node !== null) {
+    const node = picture.nodes.find((n) => n.addr === at.node);
+    return show("detail", [name(`node ${at.node}`), node ? nodeFacts(node) : make("p", "", "It is not there now."), sparks(subjects(job)[1])]);
+  }
+  const rank = job?.ranks.find((r) => String(r.rank) === at.rank);
+  show("detail", [name(`rank ${at.rank} of ${job ? title(picture, job) : "?"}`), rank ? rankFacts(rank) : make("p", "", "It is not there now."), sparks(subjects(job)[1])]);
+}
+
+/** What the past is asked for: the job that is shown, then the rank or the node that the address names. */
+function subjects(job) {
+  const at = place();
+  const all = job ? [new URLSearchParams(placeOf(job))] : [];
+  if (at.node !== null) return [all[0] ?? null, new URLSearchParams({ node: at.node })];
+  if (at.rank !== null && job) all.push(new URLSearchParams({ ...placeOf(job), rank: at.rank }));
+  return all;
+}
+
+/** Fetches the past of what is shown, each 5 s. */
+async function remember(job) {
+  const wanted = subjects(job).filter(known).map(String);
+  for (const query of past.keys()) if (!wanted.includes(query)) past.delete(query);
+  let news = false;
+  for (const query of wanted) {
+    if (Date.now() - (past.get(query)?.at ?? 0) < REMEMBER_MS) continue;
+    const answer = await fetch(`history.json?${query}`, { cache: "no-store", signal: AbortSignal.timeout(5000) });
+    if (answer.ok) past.set(query, { at: Date.now(), told: await answer.json() });
+    news = true;
+  }
+  return news;
+}
+
+function chosenJob(picture) {
+  const at = place();
+  return picture.jobs.find((j) => j.job === at.job && j.plan === at.plan) || picture.jobs[0];
+}
+
+/** Draws the picture, and leaves the keyboard where it was. */
 function draw(picture) {
-  const job = picture.jobs.find((j) => chosen && same(j, chosen)) || picture.jobs[0];
+  const focused = document.activeElement?.getAttribute("href");
+  shown = picture;
+  drawAll(picture);
+  if (focused) [...document.querySelectorAll("a")].find((a) => a.getAttribute("href") === focused)?.focus({ preventScroll: true });
+}
+
+function drawAll(picture) {
+  const job = chosenJob(picture);
   const hosts = [...new Set(picture.processes.map((p) => p.host))];
   document.getElementById("where").textContent = hosts.slice(0, 4).join(", ") + (hosts.length > 4 ? ` and ${hosts.length - 4} more` : "");
   document.title = job && known(job.idle) ? `${wasted(job).toFixed(1)} GPUs idle · Feedwater` : "Feedwater";
   glance(picture, job);
+  detail(picture, job);
+  history(job);
   errors(picture);
   jobs(picture, job);
   step(job);
@@ -296,9 +453,10 @@ async function refresh() {
     const answer = await fetch("watch.json", { cache: "no-store", signal: AbortSignal.timeout(5000) });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const picture = await answer.json();
-    draw(picture);
+    if (!pressed) draw(picture);
     live.className = "";
     live.textContent = `live ${new Date(picture.time).toLocaleTimeString()}`;
+    if (await remember(chosenJob(picture)) && !pressed) draw(picture);
   } catch (error) {
     live.className = "off";
     live.textContent = "not reachable: what is shown is old";
@@ -313,4 +471,12 @@ async function run() {
   }
 }
 
+addEventListener("pointerdown", () => { pressed = true; });
+for (const name of ["pointerup", "pointercancel", "blur"]) addEventListener(name, () => { pressed = false; });
+addEventListener("hashchange", () => {
+  if (!shown) return;
+  draw(shown);
+  refresh();
+  if (place().rank !== null || place().node !== null) document.getElementById("detail").scrollIntoView({ block: "nearest" });
+});
 run();
