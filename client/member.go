@@ -23,6 +23,7 @@ type member struct {
 
 	session   *session // nil while there is no stream
 	err       error    // the last one
+	trouble   string   // what it waits for, as it says; empty: nothing
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
 	proposal  *proposal  // its answer, while that waits
@@ -154,7 +155,7 @@ const maxUnfit = 4
 // currentError is the last error of a node, or what it is at.
 func (m *member) currentError(state NodeState) error {
 	if state != Scanning {
-		return m.err
+		return m.lastError()
 	}
 	var all []string
 	for _, s := range m.scans {
@@ -162,6 +163,21 @@ func (m *member) currentError(state NodeState) error {
 			s.Folder, s.Files, s.Running.AsDuration().Round(time.Second), plausibleAmount(s.FilesPerSecond)))
 	}
 	return errors.New(strings.Join(all, ", "))
+}
+
+// lastError is the last error of a node, and what it waits for.
+func (m *member) lastError() error {
+	trouble := m.trouble
+	if own, ok := m.node.(node.Troubled); ok {
+		trouble = own.Trouble()
+	}
+	switch {
+	case trouble == "" || m.err != nil && strings.Contains(m.err.Error(), trouble):
+		return m.err
+	case m.err == nil:
+		return errors.New("it waits for storage: " + trouble)
+	}
+	return fmt.Errorf("it waits for storage: %s; before that: %w", trouble, m.err)
 }
 
 // plausibleAmount is a number that a node tells, of seconds as a rule; 0 if it is none.

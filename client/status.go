@@ -68,7 +68,7 @@ func (f *Fleet) publishStatus(now time.Time) {
 			continue
 		}
 		one := NodeStatus{
-			Addr: m.node.Addr(), State: state, Err: m.err, SecondsPerSample: m.speed.SampleSeconds(),
+			Addr: m.node.Addr(), State: state, Err: m.lastError(), SecondsPerSample: m.speed.SampleSeconds(),
 			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes, Scans: m.scans,
 		}
 		if s := m.session; s != nil {

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"io"
+	"sync/atomic"
 
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -13,6 +14,15 @@ import (
 type Node struct {
 	server *server.Server
 	plan   string // that of the fleet, as it names the data here; empty: as the fleet's does
+	job    atomic.Pointer[server.Job]
+}
+
+// Trouble implements node.Troubled.
+func (n *Node) Trouble() string {
+	if job := n.job.Load(); job != nil {
+		return job.Trouble()
+	}
+	return ""
 }
 
 // planFor is the plan as this machine has to read it.
@@ -58,5 +68,6 @@ func (n *Node) Fetch(ctx context.Context, start *pb.Start, _ func(*pb.Notice)) (
 	if err != nil {
 		return nil, err
 	}
+	n.job.Store(job)
 	return &stream{job: job, ended: make(chan struct{}), wants: map[*node.Attempt]*localWant{}}, nil
 }

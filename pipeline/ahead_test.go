@@ -180,8 +180,12 @@ func TestServerThatDoesNotAnswerMakesItsRootSick(t *testing.T) {
 		t.Cleanup(sync.OnceFunc(func() { close(answer) }))
 		s.Fail(func(http.ResponseWriter, *http.Request) bool { <-answer; return false })
 		var hung *bulkhead.HungError
-		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(j.snapshot.Path()).Sick() {
+		const says = ": no answer " // after the URL of an object
+		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || !roots.Of(j.snapshot.Path()).Sick() || !strings.Contains(r.Err.Error(), says) {
 			t.Errorf("%d bytes are read ahead: %v", ahead, r.Err)
+		}
+		if r := <-begin(t, j, batch.Name{Count: 4}); !errors.As(r.Err, &hung) || hung.Since.IsZero() || !strings.Contains(r.Err.Error(), says) {
+			t.Errorf("of a root that is sick, with %d bytes read ahead: %v", ahead, r.Err)
 		}
 	}
 }

@@ -33,12 +33,18 @@ func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dat
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
 	s, err := bulkhead.DoOnce(ctx, root, "list", scan, shut, o.Questions.Again)
 	if hung, ok := err.(*bulkhead.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
-		if trouble := dataset.Trouble(folder); trouble != nil {
-			return nil, fmt.Errorf("open data set %s: %w: %w", folder, hung, trouble)
-		}
-		return nil, fmt.Errorf("open data set %s: %w", folder, hung)
+		return nil, fmt.Errorf("open data set %s: %w", folder, WithTrouble(folder, hung))
 	}
 	return s, err
+}
+
+// WithTrouble is the error of storage that does not answer, and what its server does, if it lies on one: which object is asked for, for how long, and
+// what the last answer was.
+func WithTrouble(folder string, err *bulkhead.HungError) error {
+	if trouble := dataset.Trouble(folder, 0); trouble != nil {
+		return fmt.Errorf("%w: %w", err, trouble)
+	}
+	return err
 }
 
 // callFolder makes calls on a folder of lists. While one is waited for, the storage of the data set is told to be

@@ -52,7 +52,7 @@ func (k *worker) GaveUp(e *bulkhead.HungError) {
 	if e == nil {
 		w.assembly.setFailure(k.at, ErrCancelled)
 	} else {
-		w.failWith(k.at, &ReadError{Index: w.assembly.sampleAt(k.at).Index, Key: e.Key, Cause: e})
+		w.failWith(k.at, &ReadError{Index: w.assembly.sampleAt(k.at).Index, Key: e.Key, Cause: WithTrouble(w.job.snapshot.Path(), e)})
 	}
 	w.finishSamples(1)
 	for _, r := range k.places {
@@ -101,6 +101,9 @@ func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error
 		return err
 	case errors.Is(err, context.Canceled) && k.want.cancelled.Load(): // and so was what was read ahead for it
 		return ErrCancelled
+	}
+	if hung, ok := err.(*bulkhead.HungError); ok { //nolint:errorlint // of a root that is sick, and no more than that
+		err = WithTrouble(j.snapshot.Path(), hung)
 	}
 	return &ReadError{Index: ref.Index, Key: string(s.Key), Cause: err}
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
@@ -147,7 +148,7 @@ func rootsOf(o *Options) *bulkhead.Roots {
 	}
 	roots.OnChange(func(r bulkhead.State) {
 		if r.Sick {
-			o.Log.Warn("the storage of a root does not answer: its wants are made elsewhere until it does, other roots go on", "root", r.Name, "folder", r.Folder, "err", r.Cause)
+			o.Log.Warn("the storage of a root does not answer: its wants are made elsewhere until it does, other roots go on", "root", r.Name, "folder", r.Folder, "err", pipeline.WithTrouble(r.Folder, r.Cause))
 		} else {
 			o.Log.Info("the storage of a root answers again", "root", r.Name, "folder", r.Folder, "for", time.Since(r.Since).Round(time.Millisecond))
 		}

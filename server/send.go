@@ -69,6 +69,9 @@ func (t *stream) describeNode() *pb.Notice {
 		return n
 	}
 	slices.Sort(n.Begun)
+	if n.Trouble = t.job.Trouble(); n.Trouble != "" {
+		t.server.waits.Warn("a batch waits for a server of objects", "err", n.Trouble)
+	}
 	run, speed := t.job.run, t.server.demand.EffectiveCores() // there were wants, so there is a job
 	n.AheadSeconds, n.SampleSeconds = t.server.engine.Ahead(run.Account)/speed, run.RecentCost()/speed
 	return n

@@ -58,6 +58,7 @@ type Server struct {
 	demand  *demand.Meter
 	load    *metrics.Load
 	misread *admission.SampledLog // what it could not read
+	waits   *admission.SampledLog // what it waits for
 	roots   *bulkhead.Roots
 	source  *watch.Source
 
@@ -82,6 +83,7 @@ func New(o Options) *Server {
 	})
 	s.count()
 	s.misread = admission.NewSampledLog(o.Log)
+	s.waits = admission.NewSampledLog(o.Log)
 	s.audit = audit.New(o.Audit)
 	s.guard = admission.New(admission.Options{
 		Access: o.Access, TLS: o.TLS, HostConnections: o.HostConnections, Connections: o.Connections, HostShare: o.HostShare,

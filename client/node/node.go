@@ -32,6 +32,12 @@ type Node interface {
 	Close() error
 }
 
+// Troubled is a Node that says by itself what it waits for, in place of notices.
+type Troubled interface {
+	// Trouble is what it says, in words; empty: it waits for nothing. It must not block.
+	Trouble() string
+}
+
 // A Progressor is a Node that tells which folders it lists while Open waits for that.
 type Progressor interface {
 	// Progress tells the scans that the Open of a plan waits for. It may be called while Open is.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/layout"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
@@ -127,9 +128,9 @@ func openStore(folder string, o *Options) (store.Store, error) {
 	return store.OpenFiles(folder, o.Beneath, o.Alive)
 }
 
-// Trouble is what the last question failed of that was asked of the server that a place lies on; nil where it was
-// answered, and of places on disks.
-func Trouble(place string) error { return store.Trouble(place) }
+// Trouble is that of the server that a place lies on: which question has waited for an answer for so long at least, for how long, and what its last try
+// failed of, or what the latest failed of. It is nil where there is none, and of places on disks.
+func Trouble(place string, least time.Duration) error { return store.Trouble(place, least) }
 
 // reopen opens a folder that may lead elsewhere now.
 func reopen(folder string, o *Options) (store.Store, error) {

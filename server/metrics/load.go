@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
@@ -82,12 +83,22 @@ func (l *Load) describeNode(before, after reading) *pb.NodeStatus {
 	return n
 }
 
-// describeTrouble says what roots do not answer, in words; empty: none.
+// longAsked is how long a question to a server of objects waits before it is told of.
+const longAsked = 2 * time.Second
+
+// describeTrouble says what roots do not answer, in words; empty: none. Of a root on a server it says which object is waited for, and what the server
+// answered last.
 func describeTrouble(roots *bulkhead.Roots) string {
 	var all []string
 	for _, r := range roots.States() {
-		if r.Sick {
+		trouble := dataset.Trouble(r.Folder, longAsked)
+		switch {
+		case r.Sick && trouble != nil:
+			all = append(all, fmt.Sprintf("the storage of %s does not answer for %s: %v", r.Name, time.Since(r.Since).Round(time.Second), trouble))
+		case r.Sick:
 			all = append(all, fmt.Sprintf("the storage of %s does not answer for %s", r.Name, time.Since(r.Since).Round(time.Second)))
+		case trouble != nil:
+			all = append(all, fmt.Sprintf("%s: %v", r.Name, trouble))
 		}
 	}
 	return strings.Join(all, "; ")

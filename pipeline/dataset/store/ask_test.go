@@ -102,21 +102,61 @@ func TestLastTroubleIsNamed(t *testing.T) {
 	})
 }
 
-// TestTroubleIsForgotten: what went wrong is known until there is an answer.
-func TestTroubleIsForgotten(t *testing.T) {
+// longAsked is how long a question waits before these tests hear of it.
+const longAsked = 2 * time.Second
+
+// TestTrouble: what a question fails of that takes long is told, with the object and for how long, until there is an answer; and so is what it failed
+// of in the end, for a minute.
+func TestTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked, s := 0, &server{place: "http://host"}
+		begun, s := time.Now(), &server{place: "http://host"}
+		lasts := 10 * time.Second
 		s.client = &http.Client{Transport: answering(func(*http.Request) (*http.Response, error) {
-			if asked++; asked == 1 {
-				return answer(503, strings.NewReader(""), nil), nil
+			trouble := fmt.Sprint(s.troubles.tell(longAsked))
+			if took := time.Since(begun); took >= longAsked && lasts < time.Minute {
+				for _, want := range []string{"http://host/x", "503", "tried", took.Round(time.Second).String()} {
+					if !strings.Contains(trouble, want) {
+						t.Errorf("after %s the trouble is %q, without %q", took, trouble, want)
+					}
+				}
 			}
-			if trouble := s.trouble.Load(); trouble == nil || !strings.Contains((*trouble).Error(), "503") {
-				t.Errorf("before the second try the trouble is %v", trouble)
+			if time.Since(begun) < lasts {
+				return answer(503, strings.NewReader(""), nil), nil
 			}
 			return answer(404, strings.NewReader(""), nil), nil
 		})}
-		if err := readFrom(t.Context(), t, s); err == nil || asked != 2 || s.trouble.Load() != nil {
-			t.Errorf("%v after %d tries, and trouble is %v", err, asked, s.trouble.Load())
+		if err := readFrom(t.Context(), t, s); err == nil || s.troubles.tell(longAsked) != nil {
+			t.Errorf("%v, and trouble is %v", err, s.troubles.tell(longAsked))
+		}
+		lasts = time.Hour
+		if err := readFrom(t.Context(), t, s); err == nil || s.troubles.tell(longAsked) != err { //nolint:errorlint // that error
+			t.Errorf("%v, and trouble is %v", err, s.troubles.tell(longAsked))
+		}
+		time.Sleep(troubleLasts)
+		if trouble := s.troubles.tell(longAsked); trouble != nil {
+			t.Errorf("a minute later the trouble is %v", trouble)
+		}
+	})
+}
+
+// TestTroubleOfSilence: a server that says nothing is told of while it is asked, and not when nobody asks any more.
+func TestTroubleOfSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		s := &server{place: "http://host"}
+		s.client = &http.Client{Transport: answering(func(q *http.Request) (*http.Response, error) {
+			if trouble := s.troubles.tell(longAsked); trouble != nil {
+				t.Errorf("at once the trouble is %v", trouble)
+			}
+			time.Sleep(3 * time.Second)
+			if trouble := fmt.Sprint(s.troubles.tell(longAsked)); trouble != "http://host/x: no answer for 3s" {
+				t.Errorf("the trouble is %q", trouble)
+			}
+			return silence(q)
+		})}
+		if err := readFrom(ctx, t, s); !errors.Is(err, context.DeadlineExceeded) || s.troubles.tell(longAsked) != nil || len(s.troubles.waiting) > 0 {
+			t.Errorf("%v, and trouble is %v", err, s.troubles.tell(longAsked))
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 type keyring struct {
 	mu     sync.Mutex
 	source *credentials.Credentials // that had some last
+	looked time.Time                // when they were looked for anew after the server had refused them
 }
 
 // credentialsWithin is how long credentials are looked for: on a machine without a cloud's metadata nobody answers.
@@ -59,9 +60,14 @@ func providers() []credentials.Provider {
 	return append(all, &credentials.IAM{})
 }
 
+// renewEvery is how often credentials are looked for anew that a server refuses: all reads in flight are refused at once, and each asks for that.
+const renewEvery = 5 * time.Second
+
 // renew has the next get look for credentials anew.
 func (k *keyring) renew() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.source = nil
+	if now := time.Now(); k.looked.IsZero() || now.Sub(k.looked) >= renewEvery {
+		k.source, k.looked = nil, now
+	}
 }

@@ -131,22 +131,30 @@ const (
 func (r *remote) ask(parent context.Context, x *question) error {
 	ctx, cancel := context.WithTimeout(parent, r.within)
 	defer cancel()
+	t := &r.server.troubles
+	t.begin(r, x)
 	var trouble error
 	pause := firstPause
 	for tries := 1; ; tries++ {
 		err := r.try(ctx, x, tries)
 		var passing *passingError
-		if !errors.As(err, &passing) {
-			r.server.trouble.Store(nil)
+		switch {
+		case parent.Err() != nil && err != nil:
+			t.leave(x)
+			if errors.As(err, &passing) {
+				return parent.Err()
+			}
+			return err
+		case isDenial(err) && !errors.As(err, &passing):
+			t.end(x, err)
+			return err
+		case !errors.As(err, &passing):
+			t.end(x, nil)
 			return err
 		}
-		if parent.Err() != nil {
-			return parent.Err()
-		}
 		if trouble == nil || ctx.Err() == nil { // a try that the end of the time cut short tells of nothing but that
-			last := passing.cause
-			r.server.trouble.Store(&last)
-			trouble = last
+			trouble = passing.cause
+			t.retry(x, tries, trouble)
 		}
 		if passing.advanced {
 			pause = firstPause
@@ -154,10 +162,13 @@ func (r *remote) ask(parent context.Context, x *question) error {
 		d := max(min(passing.after, longestPause), pause/2+rand.N(pause/2))
 		if deadline, _ := ctx.Deadline(); time.Until(deadline) < d || wait(ctx, d) != nil {
 			if parent.Err() != nil {
+				t.leave(x)
 				return parent.Err()
 			}
 			r.server.failed.Add(1)
-			return fmt.Errorf("%w (tried %d times)", trouble, tries)
+			err := fmt.Errorf("%w (tried %d times)", trouble, tries)
+			t.end(x, err)
+			return err
 		}
 		r.server.retries.Add(1)
 		pause = min(2*pause, longestPause)

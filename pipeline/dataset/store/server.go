@@ -28,24 +28,7 @@ type server struct {
 	requests, received, retries, hedges, failed atomic.Int64
 	nanoseconds                                 atomic.Int64
 
-	trouble atomic.Pointer[error] // of the last try; nil: it was answered
-}
-
-// Trouble is what the last question failed of that was asked of the server of an URL, and that may be asked again. It is nil where that was
-// answered, and of what is no URL of a server.
-func Trouble(place string) error {
-	l, err := parse(place)
-	if err != nil || !IsURL(place) {
-		return nil
-	}
-	servers.mu.Lock()
-	defer servers.mu.Unlock()
-	if s := servers.all[l.serverName()]; s != nil {
-		if trouble := s.trouble.Load(); trouble != nil {
-			return *trouble
-		}
-	}
-	return nil
+	troubles troubles
 }
 
 // serverName tells servers apart.

@@ -2270,7 +2270,9 @@ type Notice struct {
 	// The latest want that it had heard of.
 	Heard uint64 `protobuf:"varint,6,opt,name=heard,proto3" json:"heard,omitempty"`
 	// The wants of this trainer that it has begun and not sent.
-	Begun         []uint64 `protobuf:"varint,7,rep,packed,name=begun,proto3" json:"begun,omitempty"`
+	Begun []uint64 `protobuf:"varint,7,rep,packed,name=begun,proto3" json:"begun,omitempty"`
+	// What a server that the data lies on does not answer, and for how long, in words. Empty: it answers.
+	Trouble       string `protobuf:"bytes,8,opt,name=trouble,proto3" json:"trouble,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2352,6 +2354,13 @@ func (x *Notice) GetBegun() []uint64 {
 		return x.Begun
 	}
 	return nil
+}
+
+func (x *Notice) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
 }
 
 type ReplayRequest struct {
@@ -3984,7 +3993,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\bmetadata\x18\x06 \x03(\v2#.feedwater.v1.Failure.MetadataEntryR\bmetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xca\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe4\x01\n" +
 	"\x06Notice\x12\x1a\n" +
 	"\bdraining\x18\x01 \x01(\bR\bdraining\x12\x14\n" +
 	"\x05wants\x18\x02 \x01(\rR\x05wants\x12\x16\n" +
@@ -3992,7 +4001,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\rahead_seconds\x18\x04 \x01(\x01R\faheadSeconds\x12%\n" +
 	"\x0esample_seconds\x18\x05 \x01(\x01R\rsampleSeconds\x12\x14\n" +
 	"\x05heard\x18\x06 \x01(\x04R\x05heard\x12\x14\n" +
-	"\x05begun\x18\a \x03(\x04R\x05begun\"\xb2\x02\n" +
+	"\x05begun\x18\a \x03(\x04R\x05begun\x12\x18\n" +
+	"\atrouble\x18\b \x01(\tR\atrouble\"\xb2\x02\n" +
 	"\rReplayRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1a\n" +
 	"\bnumerics\x18\x02 \x01(\tR\bnumerics\x12&\n" +
