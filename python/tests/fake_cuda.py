@@ -28,7 +28,7 @@ class Trap(AssertionError):
 
 class FakeStream:
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.cuda_stream = name, id(self)
         self.queue: deque[Callable[[], Any] | FakeEvent] = deque()
         self.submitted = self.executed = 0
 
@@ -202,7 +202,9 @@ class FakeCuda:
         return torch.from_numpy(np.asarray(owner)).view(dtype).view(shape)
 
     def upload_constant(self, tensor: Any) -> Any:
-        return tensor.clone()
+        made = self.allocate(tensor.shape, tensor.dtype)
+        self.run_until(self.current, self.current.submitted)
+        return made.copy_(tensor)
 
     def copy_to_gpu(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         self.submit(self.copies, FakeEvent(self, self.current))

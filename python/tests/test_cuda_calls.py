@@ -43,7 +43,14 @@ def torch_of(driver: Driver, count: int = 2) -> Any:
         cudaError=lambda code: code,
         cudaGetErrorString=lambda code: f"words for {code}",
     )
+
+    def stream_of(index: int) -> Any:
+        return SimpleNamespace(device_index=index, cuda_stream=0, synchronize=lambda: driver.answer("stream", index))
+
     cuda = SimpleNamespace(
+        current_stream=stream_of,
+        synchronize=lambda index: driver.answer("device", index),
+        memory_reserved=lambda index: 1,
         Stream=lambda device: f"stream of {device}",
         device=lambda device: nullcontext(),
         cudart=lambda: cudart,
@@ -122,10 +129,53 @@ def test_others_are_streams_of_tensors_that_are_alive() -> None:
     def finds(device: int, stream: int, size: int = 512, pool: tuple[int, int] = (0, 0)) -> bool:
         told = {"device": device, "stream": stream, "allocated_size": size, "segment_pool_id": pool}
         torch = torch_of(Driver())
-        torch.cuda.memory_snapshot = lambda: [told]
+        torch.cuda.memory_snapshot = lambda include_traces: [] if include_traces else [told]
         return CudaHost(torch).finds_others([SimpleNamespace(device_index=1, cuda_stream=7)])
 
     assert not finds(1, 7)
     assert finds(1, 8) and finds(0, 7)
     assert not finds(1, 8, size=0)
     assert not finds(1, 8, pool=(0, 1))  # of a CUDA graph
+
+
+def test_an_older_torch_tells_all_that_it_recorded_too() -> None:
+    torch = torch_of(Driver())
+    torch.cuda.memory_snapshot = lambda: [{"device": 1, "stream": 8, "allocated_size": 512}]
+    assert CudaHost(torch).finds_others([SimpleNamespace(device_index=1, cuda_stream=7)])
+
+
+def test_allocators_that_tell_of_no_memory_are_no_error_of_next() -> None:
+    """cudaMallocAsync has no snapshot; an allocator that is plugged in has no statistics either."""
+    torch = torch_of(Driver(), count=3)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("Calling snapshot with backend:cudaMallocAsync is not meaningful")
+
+    torch.cuda.memory_snapshot = torch.cuda.memory_reserved = refuse
+    torch._C = SimpleNamespace(_cuda_hasPrimaryContext=lambda index: index == 2)
+    host = CudaHost(torch)
+    assert not host.finds_others([])
+    assert [stream.device_index for stream in host.current_streams()] == [1, 2]
+
+
+def test_memory_is_unmapped_when_no_stream_can_read_it() -> None:
+    """Streams that were declared too, which the current ones do not wait for."""
+    driver = Driver()
+    CudaHost(torch_of(driver)).finish_reads()
+    assert driver.called == [("device", 0), ("device", 1)]
+
+
+def test_what_is_called_is_there_in_this_torch() -> None:
+    """Names, and how many arguments they take: the private ones, and those that no document promises."""
+    import inspect
+
+    torch = pytest.importorskip("torch")
+    assert torch._C._cuda_hasPrimaryContext
+    inspect.signature(torch.cuda.memory_snapshot).bind(include_traces=False)
+    inspect.signature(torch.cuda.synchronize).bind(0)
+    for name in ("record_event", "wait_event", "wait_stream", "query", "synchronize", "cuda_stream", "device_index"):
+        assert hasattr(torch.cuda.Stream, name), name
+    cudart = torch._C._cudart if torch.backends.cuda.is_built() else None
+    if cudart is not None:
+        assert cudart.cudaHostRegister.__doc__.count("arg") == 3
+        assert "already mapped" in cudart.cudaGetErrorString(cudart.cudaError(REFUSED))

@@ -366,6 +366,28 @@ def test_a_driver_that_is_lost_is_named_and_close_ends_the_agent(fake: Any, calm
     fake.until(lambda: not fake.unreaped())
 
 
+def test_a_driver_that_is_lost_after_the_batch_was_made_is_named(
+    fake: Any, calm: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(self: Any) -> None:
+        raise torch.AcceleratorError("CUDA error: unspecified launch failure")
+
+    with fake.loader(memory=MEMORY, device="cuda") as loader:
+        batches = iter(loader)
+        next(batches)
+        with monkeypatch.context() as patch, pytest.raises(feedwater.DeviceError, match="does not take a batch"):
+            patch.setattr(transfer.Transfer, "release_done", lost)
+            next(batches)
+
+
+def test_slots_begin_at_pages_of_this_system() -> None:
+    """64 KiB on some ARM machines: what is registered of two slots has no page in common."""
+    from feedwater._agent import slots
+
+    assert slots.PAGE == mmap.PAGESIZE
+    assert slots.align_stride(1) == mmap.PAGESIZE
+
+
 def test_next_in_a_capture_is_refused_and_loses_nothing(fake: Any, calm: FakeCuda) -> None:
     with fake.loader(device="cuda") as loader:
         batches = iter(loader)

@@ -45,6 +45,19 @@ def test_every_value_of_every_channel(dtype: str, layout: Any, monkeypatch: pyte
     assert np.array_equal(bits.view(f"u{bits.itemsize}"), expected_of(raw, table, dtype))
 
 
+def test_constants_outlive_the_stream_that_reads_them() -> None:
+    """A stream other than that they were made on may read them when the Loader is gone."""
+    gpu = FakeCuda()
+    made = hop.Hop(gpu, torch, table_of("float32"), "chw", [table_of("float32")])
+    raw = torch.zeros((2, 8, 6, 3), dtype=torch.uint8)
+    kept = (made._table, made._first, *made._erasures)
+    made.finish_pictures(raw)
+    assert not any(gpu._block_of(constant).users for constant in kept)
+    gpu.current = gpu.new_stream("other")
+    made.finish_pictures(raw)
+    assert all(gpu._block_of(constant).users == [gpu.current] for constant in kept)
+
+
 def test_crops_of_each_sample() -> None:
     raw = torch.randint(0, 256, (2, 5, 8, 6, 3), dtype=torch.uint8)
     made = hop.Hop(FakeCuda(), torch, table_of("float32"), "chw").finish_pictures(raw)

@@ -523,7 +523,7 @@ def paper(segments: list[dict[str, Any]], backend: str = "native") -> Any:
             Event=Event,
             current_stream=lambda: stream,
             is_current_stream_capturing=lambda: False,
-            memory_snapshot=lambda: segments,
+            memory_snapshot=lambda include_traces: segments,
             get_allocator_backend=lambda: backend,
             default_stream=lambda device: SimpleNamespace(device_index=device, cuda_stream=0),
             Stream=lambda device, priority: SimpleNamespace(device_index=device, cuda_stream=next(handles)),
@@ -562,3 +562,11 @@ def test_cuda_tells_of_work_elsewhere_by_the_memory_it_holds() -> None:
     assert Cuda(paper([segment(), segment(device=3)])).find_further((2, 0)) is None
     assert Cuda(paper([segment(stream=100 + place) for place in range(5)])).find_further((2, 0)) is None, "too many"
     assert "cudaMallocAsync" in Cuda(paper([], "cudaMallocAsync")).find_elsewhere((2, 0))
+
+
+def test_a_stream_that_is_captured_is_not_asked() -> None:
+    """The question would end the capture."""
+    torch = paper([])
+    torch.cuda.is_current_stream_capturing = lambda: True
+    torch.cuda.current_stream = lambda: pytest.fail("asked")
+    assert not Cuda(torch).is_idle()

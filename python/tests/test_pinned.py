@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from feedwater import Error
+from feedwater import DeviceError, Error
 from feedwater._agent.pinned_slots import PinnedSlots
 from feedwater._agent.slots import Field
 from feedwater._device import pinned, registration, runtime
@@ -146,6 +146,52 @@ def test_a_dead_slot_is_in_use_while_a_graph_is_captured(gpu: FakeCuda) -> None:
     assert slots.await_slot()
     assert slots.find_free_slot({1}) == 0
     slots.close()
+
+
+def test_next_in_a_capture_is_refused_and_loses_nothing(fake: Any, gpu: FakeCuda) -> None:
+    """A copy that is captured would read the slot at each replay; and registering there ends the capture."""
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        batches = iter(loader)
+        next(batches)
+        gpu.capturing, before = True, gpu.registrations
+        with pytest.raises(DeviceError, match="capture of a CUDA graph"):
+            next(batches)
+        assert gpu.registrations == before
+        gpu.capturing = False
+        assert len(list(batches)) == 9
+
+
+def test_nothing_is_unregistered_in_a_capture(fake: Any, gpu: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        next(iter(loader))
+        gpu.capturing = True
+        with monkeypatch.context() as patch:
+            patch.setattr(gpu, "finish_reads", lambda: pytest.fail("waited"))
+            loader.close()
+            registration.end_registrations()
+    assert gpu.registered
+    gpu.capturing = False
+    registration.end_registrations()
+    assert not gpu.registered
+
+
+def test_close_raises_nothing_where_the_driver_is_lost(
+    fake: Any, gpu: FakeCuda, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The program's own error is what it gets to see, and the memory stays mapped."""
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        next(iter(loader))
+        gpu.submit(gpu.main, lambda: None)
+        gpu.finish_reads = lambda: gpu.check_alive()  # type: ignore[method-assign]
+        gpu.lost = "CUDA error: unspecified launch failure"
+    fake.until(lambda: not fake.unreaped())
+    assert "stay mapped" in caplog.text
+    assert gpu.registered
+
+
+def test_only_a_stream_of_cuda_is_declared(fake: Any) -> None:
+    with fake.loader(pin_memory=True) as loader, pytest.raises(TypeError, match=r"record_stream\(None\): give it"):
+        loader.record_stream(None)
 
 
 def test_record_stream_is_of_pinned_memory(fake: Any) -> None:

@@ -27,7 +27,8 @@ __all__ = ["Field", "Lease", "Slots"]
 VALUE_HEAD = 4
 """Bytes before a value, that say how many it has."""
 HUGE_PAGE = 2 << 20
-PAGE = 4096
+PAGE = mmap.PAGESIZE
+"""What a slot begins at a multiple of: what the driver registers is whole pages, which are no other slot's."""
 
 
 @dataclass(frozen=True)

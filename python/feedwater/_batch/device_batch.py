@@ -115,7 +115,8 @@ class DeviceBuilder(Builder):
     def send_ahead(self) -> None:
         """Begins to copy the batches that are there and come next. Those that were given up are forgotten."""
         transfer = self._transfer
-        transfer.release_done()
+        with self._explained:
+            transfer.release_done()
         ready = self._feed.list_answered()[1:]  # the first is the one that was taken
         self._ahead = {done: self._ahead[done] for done in ready if done in self._ahead}
         for done in ready[:MOST_AHEAD]:
@@ -241,7 +242,8 @@ class MovedBuilder:
 
     def send_ahead(self) -> None:
         """Lets go of what the GPU has read. Nothing is there before the loop asks."""
-        self._transfer.release_done()
+        with self._explained:
+            self._transfer.release_done()
 
     def build_batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         """As the inner one's, on the GPU."""

@@ -40,6 +40,7 @@ class Hop:
             runtime.upload_constant(_read_table(torch, one, self._dtype)[::VALUES].clone()) for one in erasures
         ]
         """What rectangles are filled with, a value for each channel."""
+        self._made_on = runtime.current_stream()
 
     def finish_pictures(self, raw: Any, boxes: Any = None, valid: Any = None) -> Any:
         """Pictures uint8 [..., H, W, C] in their final type, as [..., C, H, W] with the layout's strides.
@@ -49,6 +50,7 @@ class Hop:
         """
         *outer, height, width, channels = raw.shape
         sides = (channels, height, width) if self._planar else (height, width, channels)
+        self._keep_constants()
         made = self._runtime.allocate((*outer, *sides), self._dtype)
         final = made if self._planar else made.movedim(-1, -3)
 
@@ -65,17 +67,26 @@ class Hop:
             self._runtime.launch(work)
         return final
 
+    def _keep_constants(self) -> None:
+        """Their memory was taken for the stream of that time. One that reads them now may do so when we are gone."""
+        stream = self._runtime.current_stream()
+        if stream != self._made_on:
+            for constant in (self._table, self._first, *self._erasures):
+                self._runtime.keep_for_stream(constant, stream)
+
     def _look_up(self, raw: Any, made: Any) -> None:
-        """Some rows at a time."""
+        """Some rows at a time, by two kernels: places in the table, in the order of what is made, and what is there."""
         torch = self._torch
         if raw.ndim == CHANNELS:  # one picture
             raw, made = raw.unsqueeze(0), made.unsqueeze(0)
         some = max(1, MOST_VALUES // max(1, raw[0].numel()))
-        for first in range(0, len(raw), some):
-            places = raw[first : first + some].to(torch.int32).add_(self._first)
-            if self._planar:
-                places = places.movedim(-1, -3).contiguous()
-            torch.index_select(self._table, 0, places.view(-1), out=made[first : first + some].view(-1))
+        values = raw.movedim(-1, -3) if self._planar else raw
+        begins = self._first.view(-1, 1, 1) if self._planar else self._first
+        room = torch.empty(made[:some].shape, dtype=torch.int32, device=raw.device)
+        for row in range(0, len(raw), some):
+            part = made[row : row + some]
+            places = torch.add(values[row : row + some], begins, out=room[: len(part)])
+            torch.index_select(self._table, 0, places.view(-1), out=part.view(-1))
 
     def _erase(self, final: Any, boxes: Any, value: Any) -> None:
         """Fills a rectangle of each picture, [N, C, H, W], with one value for each channel."""

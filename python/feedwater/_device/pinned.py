@@ -35,8 +35,15 @@ class Pinning:
             self._host = runtime.find_host(sys.modules["torch"])
         return self._host
 
+    def is_capturing(self) -> bool:
+        """Whether the calling thread captures a CUDA graph."""
+        host = self.find_host()
+        return host is not None and host.is_capturing()
+
     def declare_stream(self, stream: Any) -> None:
         """Copies are made on that stream too, which the current one does not wait for."""
+        if not hasattr(stream, "cuda_stream"):
+            raise TypeError(f"record_stream({stream!r}): give it a stream of torch.cuda, as torch.cuda.Stream() makes")
         if stream not in self._declared:
             self._declared.append(stream)
 

@@ -81,9 +81,20 @@ def end_registrations() -> None:
         ended = _ENDED.popleft()
         if ended.owner != os.getpid():
             continue
-        ended.parts[0].runtime.finish_reads()
-        failed = [part for part in ended.parts if not part.runtime.unregister_memory(part.address)]
+        if ended.parts[0].runtime.is_capturing():  # a wait would end the capture: a later call does it
+            _ENDED.appendleft(ended)
+            return
+        failed = _unregister_parts(ended.parts)
         if failed:
-            log.warning("the driver does not give back %d parts of shared memory: they stay mapped", len(failed))
+            log.warning("the driver does not give back %d parts of shared memory: they stay mapped", failed)
         else:
             ctypes.pythonapi.Py_DecRef(ctypes.py_object(ended.memory))
+
+
+def _unregister_parts(parts: list[_Part]) -> int:
+    """How many of them the driver still knows; all where it does not answer, as one does that is lost."""
+    try:
+        parts[0].runtime.finish_reads()
+        return sum(not part.runtime.unregister_memory(part.address) for part in parts)
+    except RuntimeError:
+        return len(parts)

@@ -59,8 +59,12 @@ class Registrar(Protocol):
         """The driver forgets it; whether it did."""
         ...
 
+    def is_capturing(self) -> bool:
+        """Whether what the calling thread submits now becomes part of a CUDA graph."""
+        ...
+
     def finish_reads(self) -> None:
-        """Waits until no copy reads memory that nobody holds any more."""
+        """Waits until no copy reads memory that nobody holds any more, on whatever stream."""
         ...
 
 
@@ -69,10 +73,6 @@ class Runtime(Registrar, Protocol):
 
     name: str
     """As torch names the GPU."""
-
-    def is_capturing(self) -> bool:
-        """Whether what the calling thread submits now becomes part of a CUDA graph."""
-        ...
 
     def current_stream(self) -> Any:
         """The stream that the calling thread uses now; streams compare by what they are."""
@@ -125,10 +125,6 @@ class Runtime(Registrar, Protocol):
 
 class Host(Registrar, Protocol):
     """The GPUs that the program copies to by itself."""
-
-    def is_capturing(self) -> bool:
-        """Whether what the calling thread submits now becomes part of a CUDA graph."""
-        ...
 
     def current_streams(self) -> list[Any]:
         """The current stream of each GPU that this process has memory on."""
@@ -267,18 +263,30 @@ class CudaHost(_CudaRegistrar):
         cuda, current = self._cuda, self._cuda.current_device()
         self._looks += 1
         if is_look_due(self._looks):
-            self._used = [index for index in range(cuda.device_count()) if cuda.memory_reserved(index)]
+            self._used = [index for index in range(cuda.device_count()) if self._has_memory(index)]
         return [cuda.current_stream(index) for index in {current, *self._used}]
 
+    def _has_memory(self, index: int) -> bool:
+        """Whether the program has memory there; whether it uses that GPU at all, where the allocator does not tell."""
+        try:
+            return bool(self._cuda.memory_reserved(index))
+        except (RuntimeError, NotImplementedError):  # an allocator that is plugged in
+            return bool(self._torch._C._cuda_hasPrimaryContext(index))
+
     def finds_others(self, streams: list[Any]) -> bool:
-        return bool(used_streams(self._cuda) - {(stream.device_index, stream.cuda_stream) for stream in streams})
+        """False also where the allocator tells of no streams, as cudaMallocAsync and those that are plugged in."""
+        try:
+            used = used_streams(self._cuda)
+        except (RuntimeError, NotImplementedError):
+            return False
+        return bool(used - {(stream.device_index, stream.cuda_stream) for stream in streams})
 
     def pin_tensor(self, tensor: Any) -> Any:
         return tensor if not tensor.is_cpu or tensor.is_pinned() else tensor.pin_memory()
 
     def finish_reads(self) -> None:
-        for stream in self.current_streams():
-            stream.synchronize()
+        for index in {stream.device_index for stream in self.current_streams()}:
+            self._cuda.synchronize(index)  # of all streams: batches may be copied on any
 
 
 def is_look_due(count: int) -> bool:

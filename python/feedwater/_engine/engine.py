@@ -232,6 +232,8 @@ class Engine:
         assert self._builder is not None
         if self._transfer is not None:
             check_capture(self._transfer.runtime.is_capturing())
+        elif self.pinning is not None:
+            check_capture(self.pinning.is_capturing())
         while (step := self.feed.find_wanted_step(self.cursor.at.place) or self._next_step()) is not None:
             done = self._take_step(step) if step.size else None
             errors = done.errors if done is not None else []

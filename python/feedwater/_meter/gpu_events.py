@@ -102,8 +102,9 @@ class Cuda:
             self._spare.append(mark)
 
     def is_idle(self) -> bool:
-        """Asks the current stream."""
-        return bool(self._torch.cuda.current_stream().query())
+        """Asks the current stream; not while it is captured, as the question would end that."""
+        cuda = self._torch.cuda
+        return not cuda.is_current_stream_capturing() and bool(cuda.current_stream().query())
 
     def find_elsewhere(self, place: tuple[int, int]) -> str:
         """Judges by the memory that tensors hold: the allocator notes the device and the stream it was taken for."""
