@@ -47,7 +47,7 @@ if args.checkpoint and os.path.exists(args.checkpoint):
 for epoch in range(train.state_dict()["epoch"], args.epochs):
     began, seen = time.perf_counter(), 0
     for images, labels in train:
-        loss = nn.functional.cross_entropy(network(images.to(device)), labels.to(device))
+        loss = nn.functional.cross_entropy(network(images), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
