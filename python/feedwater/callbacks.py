@@ -1,4 +1,4 @@
-"""What a Loader waits for, in the tools people watch: tqdm, TensorBoard, Weights & Biases, Lightning, Hugging Face.
+"""What a Loader waits for, in the tools people watch: tqdm, TensorBoard, Weights & Biases, MLflow and others.
 
 Import it where you need it: `from feedwater import callbacks`. Each helper imports its tool when it is made. All of
 them write the same scalars, of the steps since they were written last:
@@ -17,7 +17,7 @@ from typing import Any
 
 from ._loader import Loader
 
-__all__ = ["Figures", "TensorBoard", "WandB", "lightning", "tqdm", "transformers"]
+__all__ = ["Figures", "MLflow", "TensorBoard", "WandB", "lightning", "tqdm", "transformers"]
 
 
 class Figures:
@@ -88,6 +88,24 @@ class WandB:
         """Logs at every so many steps, to the step that is logged next: it commits none."""
         if number % self._every == 0 and (found := self._figures()):
             self._run.log(found, commit=False)
+
+
+class MLflow:
+    """Logs metrics to a run of MLflow, by default the active one; call step(number) at each step."""
+
+    def __init__(self, loader: Loader[Any], run: Any = None, every: int = 50) -> None:
+        import mlflow
+
+        run = run or mlflow.active_run()
+        if run is None:
+            raise ValueError("there is no run yet: call mlflow.start_run() before, or pass run=")
+        self._figures, self._run_id, self._every = Figures(loader), run.info.run_id, every
+        self._log = mlflow.log_metrics
+
+    def step(self, number: int) -> None:
+        """Logs at every so many steps."""
+        if number % self._every == 0 and (found := self._figures()):
+            self._log(found, step=number, run_id=self._run_id)
 
 
 def lightning(loader: Loader[Any], every: int = 50) -> Any:

@@ -22,8 +22,9 @@ os.environ.setdefault("FEEDWATER_BINARY", str(BINARY))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Nothing is looked for outside this machine.
 os.environ.update(
-    HF_HUB_OFFLINE="1", NO_ALBUMENTATIONS_UPDATE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES=""
-)
+    HF_HUB_OFFLINE="1", NO_ALBUMENTATIONS_UPDATE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="",
+    WANDB_MODE="offline", WANDB_ERROR_REPORTING="false", MLFLOW_DISABLE_TELEMETRY="true",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session", autouse=True)

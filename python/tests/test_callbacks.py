@@ -65,6 +65,27 @@ def test_tensorboard_and_wandb(fake: Any) -> None:
         check(run, 2)
 
 
+def test_mlflow(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the run that was active when it was made, at the loop's own step."""
+    taken: list[tuple[dict[str, float], int, str]] = []
+    active: list[Any] = []
+    stand_in(
+        monkeypatch,
+        "mlflow",
+        active_run=lambda: active[-1] if active else None,
+        log_metrics=lambda found, step, run_id: taken.append((found, step, run_id)),
+    )
+    with fake.loader() as loader:
+        with pytest.raises(ValueError, match="start_run"):
+            callbacks.MLflow(loader)
+        active.append(types.SimpleNamespace(info=types.SimpleNamespace(run_id="first")))
+        callback = callbacks.MLflow(loader, every=5)
+        active.append(types.SimpleNamespace(info=types.SimpleNamespace(run_id="nested")))
+        for number, _ in enumerate(loader, start=1):
+            callback.step(number)
+    assert [(set(found), step, run) for found, step, run in taken] == [(NAMES, 5, "first"), (NAMES, 10, "first")]
+
+
 def test_lightning(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, "lightning.pytorch.callbacks", Callback=type("Callback", (), {}))
     with fake.loader() as loader:
