@@ -42,6 +42,8 @@ file:path and others, docs/nodes.md.
 
 With --once the exit code is 1 if nodes are named and none answers.
 
+Keys are in the last line: Enter shows one job with its ranks, / shows the jobs that have what is typed in their name or verdict.
+
 "?" is what nobody knows; it is never shown as 0. The idle of GPUs is known where a training loop uses one CUDA stream.
 In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed. The line below it
 counts what the rank's agent has done about slow nodes: wants moved, batches that a second node was asked for, what was made for nothing.`,

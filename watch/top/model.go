@@ -51,6 +51,9 @@ func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		m.refreshOverview(time.Time(msg))
 		return m, m.nextTick()
 	case tea.KeyPressMsg:
+		if m.screen.Typing {
+			return m, m.handleTyping(msg)
+		}
 		return m, m.handleKey(msg.String())
 	}
 	return m, nil
@@ -61,7 +64,13 @@ func (m *model) handleKey(name string) tea.Cmd {
 	case "q", "ctrl+c":
 		return tea.Quit
 	case "esc":
-		m.screen.Open = false
+		if m.screen.Open {
+			m.screen.Open = false
+		} else {
+			m.setFilter("")
+		}
+	case "/":
+		m.screen.Open, m.screen.Typing = false, true
 	case "enter", "space":
 		m.screen.Open = !m.screen.Open
 	case "up", "k":
@@ -72,8 +81,35 @@ func (m *model) handleKey(name string) tea.Cmd {
 	return nil
 }
 
+// handleTyping takes a key while the filter is typed.
+func (m *model) handleTyping(key tea.KeyPressMsg) tea.Cmd {
+	filter := []rune(m.screen.Filter)
+	switch name := key.String(); {
+	case name == "ctrl+c":
+		return tea.Quit
+	case name == "esc":
+		m.screen.Typing = false
+		m.setFilter("")
+	case name == "enter":
+		m.screen.Typing = false
+	case name == "backspace":
+		m.setFilter(string(filter[:max(len(filter)-1, 0)]))
+	case len(filter) < maxFilter:
+		m.setFilter(m.screen.Filter + key.Text)
+	}
+	return nil
+}
+
+// maxFilter is how many letters a filter has at most, so that it fits the line of keys.
+const maxFilter = 30
+
+func (m *model) setFilter(filter string) {
+	m.screen.Filter = filter
+	m.selectJob()
+}
+
 func (m *model) moveSelection(step int) {
-	jobs := m.screen.Overview.Jobs
+	jobs := m.screen.jobs()
 	if len(jobs) == 0 {
 		return
 	}
@@ -85,8 +121,13 @@ func (m *model) moveSelection(step int) {
 // until one was chosen.
 func (m *model) refreshOverview(now time.Time) {
 	m.screen.Overview = m.poller.Overview(now)
+	m.selectJob()
+}
+
+// selectJob finds the selected job among those that are shown.
+func (m *model) selectJob() {
 	m.screen.Selected = 0
-	for i, j := range m.screen.Overview.Jobs {
+	for i, j := range m.screen.jobs() {
 		if nameOf(j) == m.job {
 			m.screen.Selected = i
 		}

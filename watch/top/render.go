@@ -20,8 +20,12 @@ type Screen struct {
 	Overview *watch.Overview
 	Width    int
 	Height   int // 0: as much as there is
-	Selected int // job
-	Open     bool
+	Selected int // job, among those that the filter leaves
+	// Open shows the selected job alone, with its ranks; without a Height, below all jobs.
+	Open bool
+	// Filter leaves the jobs that have it in their name or verdict, in whatever case. Typing: it is being typed.
+	Filter   string
+	Typing   bool
 	Interval time.Duration
 	// Version of this program.
 	Version string
@@ -47,23 +51,28 @@ func Render(s Screen) string {
 	for _, e := range p.Errors {
 		lines = append(lines, bad.Render(" "+e.Addr)+" "+e.Error)
 	}
-	if len(p.Jobs) == 0 {
+	rest := s.partLines()
+	jobs := s.jobs()
+	switch {
+	case len(p.Jobs) == 0:
 		lines = append(lines, s.emptyLines()...)
-	} else {
-		s.Selected = min(max(s.Selected, 0), len(p.Jobs)-1)
-		lines = append(lines, s.summaryLines(p.Jobs[s.Selected])...)
+	case len(jobs) == 0:
+		lines = append(lines, fmt.Sprintf(" None of %s has “%s” in its name or verdict.", countText(len(p.Jobs), "job"), s.Filter))
+	default:
+		s.Selected = min(max(s.Selected, 0), len(jobs)-1)
+		lines = append(lines, s.summaryLines(jobs[s.Selected])...)
 		lines = append(lines, "")
-		lines = append(lines, s.jobLines()...)
+		if s.Open && s.Height > 0 {
+			lines = append(lines, dim.Render(fmt.Sprintf(" job %d of %d, esc shows all", s.Selected+1, len(jobs))))
+		} else {
+			lines = append(lines, s.jobLines(jobs, s.Height-len(lines)-1-min(len(rest), sharedLines))...)
+		}
 		if s.Open {
 			lines = append(lines, "")
-			lines = append(lines, s.rankLines(p.Jobs[s.Selected])...)
+			lines = append(lines, s.rankLines(jobs[s.Selected])...)
 		}
 	}
-	for _, part := range [][]string{s.nodeLines(), s.gpuLines(), s.hostLines()} {
-		if len(part) > 0 {
-			lines = append(append(lines, ""), part...)
-		}
-	}
+	lines = append(lines, rest...)
 	if s.Height > 0 {
 		lines = s.cutLines(lines)
 	}
@@ -73,9 +82,37 @@ func Render(s Screen) string {
 	return strings.Join(lines, "\n")
 }
 
+// sharedLines is how many lines of nodes, GPUs and machines a long list of jobs leaves room for.
+const sharedLines = 8
+
+// jobs are those that the filter leaves.
+func (s Screen) jobs() []*pb.JobStatus {
+	if s.Filter == "" {
+		return s.Overview.Jobs
+	}
+	wanted := strings.ToLower(s.Filter)
+	var left []*pb.JobStatus
+	for _, j := range s.Overview.Jobs {
+		if strings.Contains(strings.ToLower(s.Overview.Title(j)+"\n"+j.Verdict), wanted) {
+			left = append(left, j)
+		}
+	}
+	return left
+}
+
+// partLines are nodes, GPUs and machines.
+func (s Screen) partLines() (lines []string) {
+	for _, part := range [][]string{s.nodeLines(), s.gpuLines(), s.hostLines()} {
+		if len(part) > 0 {
+			lines = append(append(lines, ""), part...)
+		}
+	}
+	return lines
+}
+
 // cutLines cuts what has no room, and says so.
 func (s Screen) cutLines(lines []string) []string {
-	keys := dim.Render(" ↑↓ job   enter ranks   q quit")
+	keys := s.keysLine()
 	room := s.Height - 1
 	if room == 0 {
 		return lines[:1]
@@ -88,6 +125,19 @@ func (s Screen) cutLines(lines []string) []string {
 		lines = append(lines, "")
 	}
 	return append(lines, keys)
+}
+
+// keysLine says which keys there are, or what is being typed.
+func (s Screen) keysLine() string {
+	switch {
+	case s.Typing:
+		return bold.Render(" filter: "+s.Filter+"▏") + dim.Render("   enter keep   esc all jobs")
+	case s.Open:
+		return dim.Render(" ↑↓ job   esc all jobs   q quit")
+	case s.Filter != "":
+		return dim.Render(" ↑↓ job   enter details   / filter: ") + bold.Render(s.Filter) + dim.Render("   esc all jobs   q quit")
+	}
+	return dim.Render(" ↑↓ job   enter details   / filter   q quit")
 }
 
 func (s Screen) titleLine() string {

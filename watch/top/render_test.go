@@ -148,6 +148,59 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// Of many jobs the one that is wanted is found by typing, and shown alone: its ranks would lie below the screen.
+func TestManyJobs(t *testing.T) {
+	overview := picture()
+	for i := range 44 {
+		overview.Jobs = append(overview.Jobs, &pb.JobStatus{Job: fmt.Sprintf("Sweep-%02d", i), World: 1, Verdict: "healthy", Ranks: []*pb.RankStatus{
+			{Rank: 0, Host: fmt.Sprintf("host-%02d", i), StepP50: 0.1},
+		}})
+	}
+	m := &model{poller: NewPoller(Options{Interval: time.Second}), screen: Screen{Overview: overview, Width: 80, Height: 24}}
+	defer m.poller.Close()
+	text := func() string { return ansi.Strip(m.View().Content) }
+	keys := func(all ...tea.KeyPressMsg) {
+		for _, k := range all {
+			m.Update(k)
+		}
+	}
+	letters := func(word string) {
+		for _, r := range word {
+			keys(tea.KeyPressMsg{Code: r, Text: string(r)})
+		}
+	}
+	check := func(what string, words []string, none ...string) {
+		t.Helper()
+		for _, w := range words {
+			if !strings.Contains(text(), w) {
+				t.Errorf("%s: %q is not there:\n%s", what, w, text())
+			}
+		}
+		for _, w := range none {
+			if strings.Contains(text(), w) {
+				t.Errorf("%s: %q is there:\n%s", what, w, text())
+			}
+		}
+	}
+	for range 40 {
+		keys(tea.KeyPressMsg{Code: tea.KeyDown})
+	}
+	check("down", []string{"›Sweep-38", "more above", "/ filter", "cpu-1:7070"})
+	letters("/")
+	letters("sweep-2q") // q is a letter here
+	check("typing", []string{"filter: sweep-2q", "None of 46 jobs"})
+	keys(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	check("backspace", []string{"filter: sweep-2▏", "Sweep-20", "Sweep-27", "2 below"}, "Sweep-30")
+	keys(tea.KeyPressMsg{Code: tea.KeyEnter}, tea.KeyPressMsg{Code: tea.KeyDown}, tea.KeyPressMsg{Code: tea.KeyEnter})
+	check("open", []string{"job 2 of 10", "Sweep-21", "host-21", "esc all jobs"}, "Sweep-22", "Sweep-20")
+	keys(tea.KeyPressMsg{Code: tea.KeyEscape})
+	check("closed", []string{"›Sweep-21", "Sweep-20"}, "host-21", "rn50-a")
+	keys(tea.KeyPressMsg{Code: tea.KeyEscape})
+	check("all", []string{"›Sweep-21", "more above"})
+	letters("/DATA-BOUND")
+	check("verdict", []string{"rn50-a"}, "Sweep")
+}
+
 // A node that neither a trainer nor this program reaches is told of once, where the nodes are; one that only this
 // program does not reach, among the errors.
 func TestErrorsAreToldOnce(t *testing.T) {

@@ -74,14 +74,20 @@ func longestName[T any](all []T, name func(T) string) int {
 	return min(most, 48)
 }
 
-func (s Screen) jobLines() []string {
+// jobLines are the table of jobs in so many lines, with the selected one in it; without a height, in all it takes.
+func (s Screen) jobLines(jobs []*pb.JobStatus, room int) []string {
 	columns := []column{
 		{"JOB", 0, true, 0}, {"RANKS", 5, false, 0}, {"WASTED", 6, false, 0}, {"VERDICT", 10, true, 0}, {"IDLE", 5, false, 0}, {"WAIT", 5, false, 0},
 		{"STEP ms", 7, false, 0}, {"IMG/S", 6, false, 0}, {"WOULD TAKE", 10, false, 100}, {"NODES", 7, false, 0}, {"RANKS HEARD", 11, false, 110},
 	}
 	columns[0].width = s.nameWidth(columns, longestName(s.Overview.Jobs, s.Overview.Title))
 	lines := []string{s.headerLine(columns)}
-	for i, j := range s.Overview.Jobs {
+	from, to := 0, len(jobs)
+	if rows := max(room-2, 3); s.Height > 0 && len(jobs) > rows {
+		from = min(max(s.Selected-rows/2, 0), len(jobs)-rows)
+		to = from + rows
+	}
+	for i, j := range jobs[from:to] {
 		wasted := "?"
 		if j.Idle != nil {
 			wasted = fmt.Sprintf("%.1f", pulse.WastedGPUs(j))
@@ -94,10 +100,13 @@ func (s Screen) jobLines() []string {
 			s.Overview.Title(j), fmt.Sprint(j.World), wasted, verdictStyle(j.Verdict).Render(j.Verdict), percentText(j.Idle), percentText(j.Wait), step,
 			shortOr(j.Supply), shortOr(j.Demand), nodesOf(j), fmt.Sprintf("%d/%d", len(j.Ranks), j.World),
 		})
-		if i == s.Selected && s.Height > 0 {
+		if from+i == s.Selected && s.Height > 0 {
 			line = bold.Render("›") + line[1:]
 		}
 		lines = append(lines, line)
+	}
+	if to-from < len(jobs) {
+		lines = append(lines, dim.Render(fmt.Sprintf(" … %d more above, %d below", from, len(jobs)-to)))
 	}
 	return lines
 }
