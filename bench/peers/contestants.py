@@ -10,7 +10,7 @@ class Contestant:
     """One row of the table."""
 
     name: str
-    module: str
+    module: str = ""
     environment: str = ""
     """A file of requirements/; empty: the environment that Feedwater is in."""
     layered: bool = False
@@ -42,6 +42,26 @@ CONTESTANTS = (
     Contestant("DataLoader, torchvision.io", "peer_dataloader", variant="io", resumes=NO_STATE, worker=FORKED),
     Contestant(
         "WebDataset", "peer_webdataset", "webdataset", layered=True, converts=True, resumes=NO_STATE, worker=FORKED
+    ),
+    Contestant("LitData", "peer_litdata", "litdata", layered=True, converts=True, worker=FORKED),
+    Contestant("tf.data", "peer_tfdata", "tensorflow", variant="local"),
+    Contestant(
+        "tf.data service",
+        "peer_tfdata",
+        "tensorflow",
+        variant="service",
+        resumes="the service has no checkpoints",
+        worker=r"peer_tfdata\.py worker",
+        services=2,
+    ),
+    Contestant("DALI, CPU", "peer_dali", "dali"),
+    Contestant("SPDL", "peer_spdl", "spdl", layered=True, resumes=NO_STATE),
+    Contestant("Grain", "peer_grain", "grain", worker=r"spawn_main|forkserver|peer\.py"),
+    Contestant("Ray Data", "peer_ray", "ray", resumes=NO_STATE, worker=r"ray::"),
+    Contestant(
+        "FFCV",
+        absent="1.0.2 is a source package, built with headers of OpenCV: pip ends with "
+        "“Could not find required package: opencv4”",
     ),
 )
 

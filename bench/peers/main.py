@@ -61,6 +61,7 @@ class Entry:
         """Makes the environment, converts the data."""
         try:
             self.python = install.python(self.contestant)
+            Path(self.settings.prepared).mkdir(exist_ok=True)
             if self.contestant.converts:
                 self._convert()
         except (install.NotInstalledError, RuntimeError) as error:
@@ -68,7 +69,6 @@ class Entry:
 
     def _convert(self) -> None:
         place = Path(self.settings.prepared)
-        place.mkdir(exist_ok=True)
         began = time.monotonic()
         done = measure.run(self.python, self.contestant.module, replace(self.settings, prepare=True))
         if not done.ended:
