@@ -25,9 +25,10 @@ type inflater struct {
 	begun  bool
 	all    []byte // the data
 	rows   int
-	size   int   // of the rows
-	passes []run // the rows of the picture
-	stood  int   // how much of the data had been read before the read that brought the end of the last row
+	size   int     // of the rows
+	passes []run   // the rows of the picture
+	stood  int     // how much of the data had been read before the read that brought the end of the last row
+	few    [4]byte // what is read besides rows
 }
 
 // run is n rows of so many bytes, filters included.
@@ -133,12 +134,12 @@ const zlibHeader = 2
 
 // start reads the bytes in front of the compressed data.
 func (d *inflater) start() error {
-	var b [zlibHeader]byte
 	d.begun = true
-	if _, err := io.ReadFull(&d.src, b[:]); err != nil {
+	b := d.few[:zlibHeader]
+	if _, err := io.ReadFull(&d.src, b); err != nil {
 		return fmt.Errorf("%w: no data", ErrTruncated)
 	}
-	if !isZlib(b) {
+	if !isZlib([zlibHeader]byte(b)) {
 		return fmt.Errorf("%w: the data begins with %x", ErrBroken, b)
 	}
 	if d.flate == nil {
@@ -192,8 +193,7 @@ func (d *inflater) finish() (after int, err error) {
 	if d.position() == len(d.all) && !d.asked(len(d.all)) {
 		return 0, fmt.Errorf("%w: the data ends in row %d", ErrTruncated, d.rows-1)
 	}
-	var b [1]byte
-	_, err = io.ReadFull(d.flate, b[:])
+	_, err = io.ReadFull(d.flate, d.few[:1])
 	ended := errors.Is(err, io.EOF)
 	if _, p := d.piece(d.position() - 1); ended && p.whole && d.checkSum() == nil {
 		return p.file, nil // nothing is wrong, whichever piece the last row is in
@@ -213,11 +213,10 @@ func (d *inflater) finish() (after int, err error) {
 func (d *inflater) position() int { return int(d.src.Size()) - d.src.Len() }
 
 func (d *inflater) checkSum() error {
-	var b [4]byte
-	if _, err := d.src.ReadAt(b[:], int64(d.position())); err != nil {
+	if _, err := d.src.ReadAt(d.few[:], int64(d.position())); err != nil {
 		return fmt.Errorf("%w: no checksum", ErrTruncated)
 	}
-	if binary.BigEndian.Uint32(b[:]) != d.sum.Sum32() {
+	if binary.BigEndian.Uint32(d.few[:]) != d.sum.Sum32() {
 		return fmt.Errorf("%w: checksum of the pixels", ErrBroken)
 	}
 	return nil

@@ -50,12 +50,25 @@ func (w *walk) peek() (name string, payload []byte, err error) {
 	if w.left() < 8 {
 		return "", nil, fmt.Errorf("%w at byte %d", ErrTruncated, w.at)
 	}
-	name = string(w.src[w.at : w.at+4])
+	name = nameOf(w.src[w.at : w.at+4])
 	n := int(binary.LittleEndian.Uint32(w.src[w.at+4:]))
 	if n+n&1 > w.left()-8 {
 		return "", nil, fmt.Errorf("%w: %q has %d bytes, %d are there", ErrTruncated, name, n, w.left()-8)
 	}
 	return name, w.src[w.at+8 : w.at+8+n], nil
+}
+
+// names are those of chunks that pictures have.
+var names = [...]string{"VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP", "EXIF", "XMP "}
+
+// nameOf is a chunk's name; one of those known takes no memory.
+func nameOf(b []byte) string {
+	for _, name := range names {
+		if name == string(b) {
+			return name
+		}
+	}
+	return string(b)
 }
 
 // skip goes behind the chunk of that payload.

@@ -38,12 +38,16 @@ type Decoder struct {
 	verified bool // the file was decoded now
 	lossy    *vp8.Decoder
 	lossless *vp8l.Decoder
-	rows     strip.Writer
+	// How each makes its rows: values of methods, which would be made anew for each picture.
+	lossyRow, losslessRow rower
+	rows                  strip.Writer
 }
 
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
-	return &Decoder{lossy: vp8.NewDecoder(level), lossless: vp8l.NewDecoder(level)}
+	d := &Decoder{lossy: vp8.NewDecoder(level), lossless: vp8l.NewDecoder(level)}
+	d.lossyRow, d.losslessRow = d.lossy.Row, d.lossless.Row
+	return d
 }
 
 // Parse checks how the file is built and returns the picture's size. It allocates nothing that depends on the size, so the
@@ -113,7 +117,7 @@ type rower func(dst []byte, x, y int)
 func (d *Decoder) decode(f *frame, bottom int) (rower, error) {
 	bottom = max(bottom, 1)
 	if f.lossless {
-		return d.lossless.Row, d.lossless.Decode(f.data, f.size.X, f.size.Y, bottom, !d.known)
+		return d.losslessRow, d.lossless.Decode(f.data, f.size.X, f.size.Y, bottom, !d.known)
 	}
 	if err := d.lossy.Decode(f.data, f.size.X, f.size.Y, bottom, !d.known); err != nil {
 		return nil, err
@@ -123,7 +127,7 @@ func (d *Decoder) decode(f *frame, bottom int) (rower, error) {
 			return nil, err
 		}
 	}
-	return d.lossy.Row, nil
+	return d.lossyRow, nil
 }
 
 // checkAlpha decides whether the transparency decodes. Its values go unused.

@@ -1,6 +1,9 @@
 package vp8l
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The alphabets of a group's five codes.
 const (
@@ -123,7 +126,7 @@ func (s *stream) readLengths(lengths []uint8) error {
 
 // readGroups reads the codes of a picture. Those of groups that the image of groups does not name are checked, and not kept.
 func (s *stream) readGroups(p *picture, meta bool) error {
-	named := []int{0} // the group of each index that is named, less than 0: none
+	s.named = append(s.named[:0], 0)
 	if meta && s.bits.read(1) == 1 {
 		p.groupBits = 2 + s.bits.read(3)
 		w, h := parts(p.w, p.groupBits), parts(p.h, p.groupBits)
@@ -132,35 +135,37 @@ func (s *stream) readGroups(p *picture, meta bool) error {
 			return err
 		}
 		p.groupOf, p.groupStride = image, w
-		named = nameGroups(image)
+		s.nameGroups(image)
 	}
 	if s.bits.over() {
 		return fmt.Errorf("%w: it ends before the codes", ErrData)
 	}
 	t := &s.decoder.tables
 	t.entries, s.decoder.joints.used = t.entries[:0], 0 // pictures within this one have been read
-	var places []place
-	for _, g := range named {
+	s.places = s.places[:0]
+	for _, g := range s.named {
 		at, err := s.readGroup(p.cacheBits, g >= 0)
 		if err != nil {
 			return err
 		}
 		if g >= 0 {
-			places = append(places, at)
+			s.places = append(s.places, at)
 		}
 	}
-	p.setGroups(places, t.entries)
+	s.setGroups(t.entries)
+	p.groups = s.groups
 	return nil
 }
 
-// nameGroups replaces the pixels of the image of groups by places of groups that are kept, and returns of each index its place, less than 0 where
+// nameGroups replaces the pixels of the image of groups by places of groups that are kept, and notes of each index its place, less than 0 where
 // no pixel has it.
-func nameGroups(image []uint32) (named []int) {
+func (s *stream) nameGroups(image []uint32) {
 	most := 0
 	for _, v := range image {
 		most = max(most, int(v>>8&0xffff))
 	}
-	named = make([]int, most+1)
+	s.named = slices.Grow(s.named[:0], most+1)[:most+1]
+	named := s.named
 	for i := range named {
 		named[i] = -1
 	}
@@ -177,7 +182,6 @@ func nameGroups(image []uint32) (named []int) {
 	for i, v := range image {
 		image[i] = uint32(named[v>>8&0xffff])
 	}
-	return named
 }
 
 // place is where each table of a group begins among the entries, and where the last one ends.
@@ -197,9 +201,9 @@ func (s *stream) readGroup(cacheBits int, store bool) (at place, err error) {
 }
 
 // setGroups makes groups of the tables, when all of them are there and their memory moves no more.
-func (p *picture) setGroups(places []place, entries []entry) {
-	p.groups = make([]group, 0, len(places))
-	for _, at := range places {
+func (s *stream) setGroups(entries []entry) {
+	s.groups = s.groups[:0]
+	for _, at := range s.places {
 		var g group
 		for code := range codesPerGroup {
 			g.tables[code] = entries[at[code]:at[code+1]]
@@ -208,7 +212,7 @@ func (p *picture) setGroups(places []place, entries []entry) {
 			first := func(code int) uint32 { return uint32(g.tables[code][0].symbol()) }
 			g.rest = first(alpha)<<24 | first(red)<<16 | first(blue)
 		}
-		p.groups = append(p.groups, g)
+		s.groups = append(s.groups, g)
 	}
 }
 

@@ -91,9 +91,9 @@ func drawGroup(r *rand.Rand) (*group, *tables) {
 		made.add(rootBits, lengths, true)
 	}
 	at[codesPerGroup] = len(made.entries)
-	var p picture
-	p.setGroups([]place{at}, made.entries)
-	return &p.groups[0], &made
+	s := stream{places: []place{at}}
+	s.setGroups(made.entries)
+	return &s.groups[0], &made
 }
 
 // Pixels are the same, and as many bits are read, by the assembly and by the scalar code, with and without a cache, up to the end of the data.

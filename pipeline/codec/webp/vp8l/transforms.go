@@ -42,7 +42,7 @@ func (s *stream) readTransform(p *picture) (err error) {
 		}
 		p.w = parts(p.w, t.bits)
 		if t.data, err = s.readPicture(n, 1); err == nil {
-			t.expandColors()
+			t.expandColors(&s.decoder.within)
 		}
 	}
 	s.transforms = append(s.transforms, t)
@@ -50,8 +50,9 @@ func (s *stream) readTransform(p *picture) (err error) {
 }
 
 // expandColors makes colors of differences, and those that are not there transparent black.
-func (t *transform) expandColors() {
-	colors := make([]uint32, 1<<(8>>t.bits))
+func (t *transform) expandColors(memory *words) {
+	colors := memory.take(1 << (8 >> t.bits))
+	clear(colors)
 	for i, v := range t.data {
 		if colors[i] = v; i > 0 {
 			colors[i] = add(v, colors[i-1])

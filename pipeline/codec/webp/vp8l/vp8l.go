@@ -15,6 +15,8 @@ var ErrData = errors.New("no lossless WebP picture")
 // Decoder decodes one picture after the other. It takes 4 bytes for each pixel, and up to 2 for tables, which it keeps for the next picture, and as
 // much for each sixteenth pixel and transform. It is not safe for concurrent use.
 type Decoder struct {
+	stream       stream
+	within       words // of pictures within the one that is decoded
 	kernels      kernels
 	pix          []uint32
 	rows         []uint32 // of pix, as Row shows them
@@ -39,8 +41,8 @@ func (d *Decoder) Decode(data []byte, w, h, rows int, rest bool) error {
 	if len(data) < headerSize {
 		return fmt.Errorf("%w: %d bytes", ErrData, len(data))
 	}
-	s := stream{decoder: d}
-	s.bits.open(data)
+	s := d.open(data)
+	defer s.close()
 	s.bits.read(16)
 	s.bits.read(24)
 	p := picture{w: w, h: h}
@@ -57,8 +59,8 @@ func (d *Decoder) Decode(data []byte, w, h, rows int, rest bool) error {
 
 // CheckAlpha decides whether transparency of w×h pixels decodes from its data, which is that of a picture without a header.
 func (d *Decoder) CheckAlpha(data []byte, w, h int) error {
-	s := stream{decoder: d}
-	s.bits.open(data)
+	s := d.open(data)
+	defer s.close()
 	return s.readMain(&picture{w: w, h: h}, true, h)
 }
 
@@ -69,12 +71,29 @@ type stream struct {
 	transforms []transform
 	seen       [transformKinds]bool
 	forgiving  bool // the last symbol may lack bits
+	// Memory of the codes of the picture that is read: of those within this one nobody needs them any more.
+	named  []int
+	places []place
+	groups []group
 }
+
+// open begins with a picture's data, in the memory of the one before.
+func (d *Decoder) open(data []byte) *stream {
+	s := &d.stream
+	*s = stream{decoder: d, transforms: s.transforms[:0], named: s.named, places: s.places, groups: s.groups}
+	s.bits.open(data)
+	d.within.reset()
+	return s
+}
+
+// close lets go of the data, which are the caller's.
+func (s *stream) close() { s.bits = bitReader{} }
 
 // Trim lets go of memory for more than so many pixels.
 func (d *Decoder) Trim(most int) {
 	if cap(d.pix) > most {
 		d.pix, d.rows, d.joints = nil, nil, joints{}
+		d.stream, d.within = stream{}, words{}
 	}
 }
 
@@ -129,7 +148,7 @@ func (s *stream) readPicture(w, h int) ([]uint32, error) {
 	if err := s.readCodes(&p, false); err != nil {
 		return nil, err
 	}
-	pix := make([]uint32, w*h)
+	pix := s.decoder.within.take(w * h)
 	if !s.readPixels(&p, pix, len(pix)) {
 		return nil, fmt.Errorf("%w: a picture within does not decode", ErrData)
 	}
