@@ -159,7 +159,8 @@ def test_the_site_names_every_page() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
     named = re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)
     made = {"index.md", *(name for name in named if name.startswith("api/"))}
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    pages = {page for page in pages if not page.startswith("decisions/")}
     assert set(named) - made == pages | {"decisions/README.md"}
     assert len(named) == len(set(named))
 
@@ -175,3 +176,18 @@ def test_python_names_what_there_is(page: Path) -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Loader", "feedwater.Loader"):
                 given = {keyword.arg for keyword in node.keywords if keyword.arg}
                 assert given <= arguments, given - arguments
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.parent.name in ("from", "frameworks")], ids=lambda page: page.stem
+)
+def test_a_page_about_others_has_an_example_and_scripts_as_they_are(page: Path) -> None:
+    """It begins with its reader and an example; a script that it names and shows is the one that tests run."""
+    text = page.read_text()
+    index = {"from": "migrating.md", "frameworks": "frameworks.md"}[page.parent.name]
+    assert f"({page.parent.name}/{page.name})" in (ROOT / "docs" / index).read_text()
+    assert re.match(r"# .*\n\nFor who.*\n\n```python\n", text)
+    shown = re.findall(r"^\[\w+\.py\]\((\S+\.py)\):\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(shown) == (page.parent.name == "frameworks" or page.stem == "timm")
+    for path, code in shown:
+        assert code == (page.parent / path).read_text()
