@@ -19,6 +19,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,14 +130,14 @@ def tried(contestant: Contestant, quick: bool) -> tuple[int, ...]:
     return fewer if quick and fewer else contestant.workers
 
 
-def run(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """Measures everything."""
+def run(args: argparse.Namespace, scratch: Path) -> Iterator[dict[str, Any]]:
+    """Measures everything. The results come twice: after the rounds, and with resuming and kills."""
     folder = scratch / "photographs"
     photographs = link(args.folder, folder)
     epochs, rounds = (QUICK_EPOCHS, 1) if args.quick else (EPOCHS, ROUNDS)
     entries = [Entry(one, folder, scratch, epochs) for one in chosen(args.only)]
-    load = os.getloadavg()[0]
-    print(f"{machine.settings()}\n{photographs} photographs, load average {load:.2f}", flush=True)
+    results = {"machine": machine.settings(), "photographs": photographs, "load": os.getloadavg()[0], "rounds": rounds}
+    print(f"{results['machine']}\n{photographs} photographs, load average {results['load']:.2f}", flush=True)
     for entry in entries:
         entry.begin()
         if entry.takes_part:
@@ -146,18 +147,12 @@ def run(args: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     for _, name in machine.turns(rounds, list(part)):
         if part[name].takes_part and (found := part[name].once(part[name].settings)):
             part[name].row["rounds"].append(found)
-    others = apart.others()
+    results |= {"others": apart.others(), "rows": [entry.row for entry in entries]}
+    yield results
     for entry in entries:
         if entry.takes_part:
             entry.end()
-    return {
-        "machine": machine.settings(),
-        "photographs": photographs,
-        "load": load,
-        "others": others,
-        "rounds": rounds,
-        "rows": [entry.row for entry in entries],
-    }
+    yield results
 
 
 def write(results: dict[str, Any], out: Path) -> None:
@@ -192,7 +187,8 @@ def main() -> None:
         print(report.compare(*(json.loads(Path(file).read_text()) for file in (args.old, args.new))))
         return
     with tempfile.TemporaryDirectory(prefix="feedwater-peers-") as scratch:
-        write(run(args, Path(scratch)), Path(args.out))
+        for results in run(args, Path(scratch)):
+            write(results, Path(args.out))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import machine
 from peer import BATCH, Settings
 
 PEER = Path(__file__).resolve().parent / "peer.py"
-SILENT_S = 60
+SILENT_S = 30
 """A run that says nothing for so long hangs."""
 KILL_AT, PACE_S = 6, 0.05
 """Batches before a worker is killed, and what the loop computes meanwhile for each."""

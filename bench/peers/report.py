@@ -34,6 +34,8 @@ def spread(row: Row, name: str, digits: int = 0) -> str:
 
 def resumed(found: Row) -> str:
     """What came of resuming."""
+    if not found:
+        return "not tried"
     if "no" in found:
         return f"no: {found['no']}"
     if "error" in found:
@@ -44,6 +46,8 @@ def resumed(found: Row) -> str:
 
 def killed(found: Row) -> str:
     """What came of a kill."""
+    if not found:
+        return "not tried"
     if "no" in found or "error" in found:
         return str(found.get("no") or found["error"])
     if "stops" in found:
@@ -74,7 +78,11 @@ def table(rows: list[Row]) -> str:
         waits = [f"{middle(row, name) * 1000:.1f}" for name in ("wait_p50", "wait_p99")]
         name = row["name"] + (f", {row['workers']} workers" if row["workers"] else "")
         cells = [name, spread(row, "rate"), f"{middle(row, 'cpu'):.2f}", *waits, f"{middle(row, 'first'):.2f}"]
-        cells += [_cells(resumed(row["resume"])), _cells(killed(row["kill"])), converted(row["conversion"])]
+        cells += [
+            _cells(resumed(row.get("resume", {}))),
+            _cells(killed(row.get("kill", {}))),
+            converted(row["conversion"]),
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     for row in rows:
         if not row.get("rounds"):
