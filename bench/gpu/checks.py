@@ -1,6 +1,6 @@
 """On a machine with a CUDA GPU: what tests/test_device.py checks without one, by the real driver.
 
-    python bench/gpu/checks.py FOLDER [--only graph]
+    python bench/gpu/checks.py [FOLDER] [--only graph] [--seconds 420] [--out FILE]
 
 Each check prints a line; one that fails prints why, and the command ends with 1. Where there is no GPU it says so and
 ends with 1.
@@ -8,13 +8,15 @@ ends with 1.
 
 from __future__ import annotations
 
-import argparse
+import tempfile
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import feedwater
 import torch
+from part import OutOfTimeError, begin, make_parser
 from torchvision.transforms import v2
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -67,6 +69,43 @@ def check_busy_gpu(folder: str) -> None:
             torch.cuda._sleep(50_000_000)
             seen.append([field.clone() for field in batch])
     compare([[field.cpu() for field in batch] for batch in seen], expected)
+
+
+@check
+def check_no_sync(folder: str) -> None:
+    """next makes nobody wait for the GPU: torch raises where a call of its own would."""
+    with make_loader(folder, device="cuda") as loader:
+        batches = iter(loader)
+        for _ in range(3):
+            next(batches)
+        for _ in range(6):
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                next(batches)
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+
+
+def run_rank(rank: int, folder: str, out: str, device: str) -> None:
+    """One of two ranks: a model in DDP over gloo, and its batches kept in a file."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{out}/store", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3 * 64 * 64, 2).to(device))
+    seen: list[list[torch.Tensor]] = []
+    with make_loader(folder, device=device) as loader:
+        for batch, _ in zip(loader, range(4)):
+            model(batch[0].flatten(1)).sum().backward()
+            seen.append([field.cpu().clone() for field in batch])
+    torch.save(seen, f"{out}/{rank}")
+    torch.distributed.destroy_process_group()
+
+
+@check
+def check_ranks(folder: str, device: str = "cuda") -> None:
+    """Two ranks on one GPU, by gloo, as NCCL has one GPU for each: each has its own part."""
+    with tempfile.TemporaryDirectory() as out:
+        torch.multiprocessing.spawn(run_rank, (folder, out, device), nprocs=2)
+        for rank in range(2):
+            compare(torch.load(Path(out) / str(rank)), first_batches(folder, 4, rank=rank, num_replicas=2))
 
 
 @check
@@ -191,20 +230,26 @@ def check_refusal(folder: str) -> None:
 
 def main() -> None:
     """Runs the checks."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="photographs in class folders")
+    parser = make_parser(__doc__)
     parser.add_argument("--only", choices=CHECKS)
     args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was checked")
     failed = 0
-    for name in [args.only] if args.only else CHECKS:
-        try:
-            CHECKS[name](args.folder)
-            print(f"ok      {name}", flush=True)
-        except Exception:
-            failed += 1
-            print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+    with tempfile.TemporaryDirectory() as made:
+        part = begin(args, made)
+        part.say(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}")
+        for name in [args.only] if args.only else CHECKS:
+            try:
+                part.left_s()
+                CHECKS[name](args.folder)
+                part.say(f"ok      {name}")
+            except OutOfTimeError as error:
+                failed += 1
+                part.say(f"not run {name}: {error}")
+            except Exception:
+                failed += 1
+                part.say(f"FAILED  {name}\n{traceback.format_exc()}")
     raise SystemExit(failed > 0)
 
 

@@ -1,6 +1,6 @@
 """On a machine with a CUDA GPU: what batches on the device cost, each figure beside what it is held against.
 
-    python bench/gpu/figures.py FOLDER [--batch 256] [--steps 100] [--rounds 3]
+    python bench/gpu/figures.py [FOLDER] [--batch 256] [--steps 100] [--rounds 3] [--seconds 420] [--out FILE]
 
 It prints the host's time in next for a batch that is ready, the bandwidth of its copies against a pinned
 cudaMemcpyAsync of the same size, and ResNet-50's images a second with ready batches of each way against synthetic data
@@ -9,21 +9,22 @@ on the device. Where there is no GPU it says so and ends with 1.
 
 from __future__ import annotations
 
-import argparse
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
 import torch
-from loop import AUGMENT, Step, on_device
+from loop import AUGMENT, FLOATS, Step, on_device
+from part import OutOfTimeError, Part, begin, make_parser
 from torchvision.transforms import v2
 
 
-def next_ms(folder: str, batch: int, steps: int) -> float:
+def next_ms(folder: str, batch: int, steps: int, more: tuple[Any, ...] = ()) -> float:
     """The host's median time in next, of a batch that was copied ahead, beside a GPU that is at work."""
-    batches, busy, took = on_device(folder, batch, 0), torch.randn(4096, 4096, device="cuda"), []
+    batches, busy, took = on_device(folder, batch, 0, more), torch.randn(4096, 4096, device="cuda"), []
     for _ in range(steps):
         for _ in range(20):
             busy @ busy
@@ -95,27 +96,45 @@ def images_s(batches: Iterator[Any], batch: int, steps: int) -> float:
     return batch * steps / (time.perf_counter() - began)
 
 
+def compare_rates(part: Part, folder: str, batch: int, steps: int, rounds: int) -> None:
+    """ResNet-50 with each kind of data, in turns."""
+    rates: dict[str, list[float]] = {"synthetic": [], "device": [], "dataloader": []}
+    try:
+        for _ in range(rounds):
+            began = time.monotonic()
+            for way, found in rates.items():
+                part.left_s(60)
+                found.append(images_s(ready(folder, batch, way), batch, steps))
+            part.left_s((time.monotonic() - began) * 1.2)
+    except OutOfTimeError as error:
+        part.say(f"no further round: {error}")
+    medians = {way: statistics.median(found) for way, found in rates.items() if found}
+    for way, rate in medians.items():
+        share = rate / medians["synthetic"]
+        part.say(f"ResNet-50 {way:10} {rate:8.0f} images/s, {share:.3f} of synthetic data, {len(rates[way])} rounds")
+
+
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="pictures in class folders; small ones, or the GPU waits for their making")
+    parser = make_parser(__doc__)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
-    print(f"{torch.cuda.get_device_name(0)}, batch {args.batch}, {v2.Compose(AUGMENT)}")
-    print(f"next on the host     {next_ms(args.folder, args.batch, 20):.3f} ms (reach 0.3)", flush=True)
-    ours, theirs = bandwidth(args.batch)
-    print(f"copies               {ours / 1e9:.1f} GB/s, pinned {theirs / 1e9:.1f}: {ours / theirs:.3f} (reach 0.95)")
-    rates: dict[str, list[float]] = {"synthetic": [], "device": [], "dataloader": []}
-    for _ in range(args.rounds):
-        for way, found in rates.items():
-            found.append(images_s(ready(args.folder, args.batch, way), args.batch, args.steps))
-    medians = {way: statistics.median(found) for way, found in rates.items()}
-    for way, rate in medians.items():
-        print(f"ResNet-50 {way:10} {rate:8.0f} images/s, {rate / medians['synthetic']:.3f} of synthetic data")
+    with tempfile.TemporaryDirectory() as made:
+        part = begin(args, made)
+        part.say(
+            f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, batch {args.batch}, {v2.Compose(AUGMENT)}"
+        )
+        part.say(f"next on the host     {next_ms(args.folder, args.batch, 20):.3f} ms (reach 0.3)")
+        part.say(f"  normalised floats  {next_ms(args.folder, args.batch, 20, FLOATS):.3f} ms (reach 0.3)")
+        ours, theirs = bandwidth(args.batch)
+        part.say(
+            f"copies               {ours / 1e9:.1f} GB/s, pinned {theirs / 1e9:.1f}: {ours / theirs:.3f} (reach 0.95)"
+        )
+        compare_rates(part, args.folder, args.batch, args.steps, args.rounds)
 
 
 if __name__ == "__main__":

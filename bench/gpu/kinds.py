@@ -1,6 +1,6 @@
 """On a machine with a CUDA GPU: the idle meter against a trace of torch.profiler, in six kinds of loop.
 
-    python bench/gpu/kinds.py FOLDER [--batch 256] [--steps 60] [--way device]
+    python bench/gpu/kinds.py [FOLDER] [--batch 128] [--steps 40] [--way device] [--seconds 420] [--out FILE]
 
 Each kind runs twice with the same data: as it comes, and with the first batch again and again. The idle of the trace
 that is gone in the second is the truth. Where there is no GPU it says so and ends with 1.
@@ -8,13 +8,13 @@ that is gone in the second is the truth. Where there is no GPU it says so and en
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from typing import Any
 
 import torch
 from loop import KINDS
 from main import WAYS, Bench
+from part import OutOfTimeError, begin, make_parser
 
 MOST_ERROR = 0.01
 """Of the step."""
@@ -30,25 +30,32 @@ def line_of(kind: str, told: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures and prints; ends with 1 where the meter is off by more than it may be, or knows nothing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", help="photographs in class folders")
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=60)
+    parser = make_parser(__doc__)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--warm", type=int, default=15)
     parser.add_argument("--way", choices=WAYS, default="device")
     args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
-    bench, failed = Bench(args), []
+    failed: list[str] = []
     columns = "".join(f"{name:>12}" for name in ("step", "truth", "meter", "error"))
-    print(f"{torch.cuda.get_device_name(0)}, {args.way}\n{'ms a step':10}{columns}")
     with tempfile.TemporaryDirectory() as folder:
+        part = begin(args, folder)
+        bench = Bench(part, args)
+        part.say(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, {args.way}\n{'ms a step':10}{columns}")
         for kind in KINDS:
-            told = bench.traced(args.way, folder, "--kind", kind)
-            print(line_of(kind, told), flush=True)
+            try:
+                told = bench.traced(args.way, folder, "--kind", kind)
+            except OutOfTimeError as error:
+                part.say(f"{kind:10}not measured: {error}")
+                failed.append(kind)
+                continue
+            part.say(line_of(kind, told))
             if told["error"] is None or abs(told["error"]) > MOST_ERROR:
                 failed.append(kind)
     if failed:
-        raise SystemExit(f"off by more than {MOST_ERROR:.0%} of the step, or unknown: {', '.join(failed)}")
+        raise SystemExit(f"off by more than {MOST_ERROR:.0%} of the step, or not known: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

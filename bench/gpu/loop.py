@@ -31,6 +31,11 @@ from torchvision.transforms import v2
 
 AUGMENT = [v2.RandomResizedCrop(224), v2.RandomHorizontalFlip()]
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+FLOATS = (
+    v2.ToImage(),
+    v2.ToDtype(torch.float32, scale=True),
+    v2.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+)
 
 
 def dataloader(folder: str, batch: int, workers: int) -> Iterator[Any]:
@@ -46,19 +51,21 @@ def dataloader(folder: str, batch: int, workers: int) -> Iterator[Any]:
         yield from loader
 
 
-def feedwater(folder: str, batch: int, _workers: int, device: str | None = None) -> Iterator[Any]:
-    """Ours, on this machine's cores."""
+def feedwater(
+    folder: str, batch: int, _workers: int, device: str | None = None, more: tuple[Any, ...] = ()
+) -> Iterator[Any]:
+    """Ours, on this machine's cores; more ops are done behind the others."""
     import feedwater
 
     options: dict[str, Any] = {"batch_size": batch, "shuffle": True, "drop_last": True, "device": device}
-    with feedwater.Loader(folder, v2.Compose(AUGMENT), **options) as loader:
+    with feedwater.Loader(folder, v2.Compose([*AUGMENT, *more]), **options) as loader:
         while True:
             yield from loader
 
 
-def on_device(folder: str, batch: int, workers: int) -> Iterator[Any]:
+def on_device(folder: str, batch: int, workers: int, more: tuple[Any, ...] = ()) -> Iterator[Any]:
     """Ours, with batches on the GPU."""
-    return feedwater(folder, batch, workers, "cuda")
+    return feedwater(folder, batch, workers, "cuda", more)
 
 
 WAYS = {"dataloader": dataloader, "feedwater": feedwater, "device": on_device}

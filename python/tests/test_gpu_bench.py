@@ -21,12 +21,13 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Its modules; main is run as a script is, from its folder."""
     monkeypatch.setattr(sys, "path", [str(BENCH / "gpu"), str(BENCH), *sys.path])
-    for name in ("gaps", "main", "machine"):
+    for name in ("gaps", "main", "machine", "part"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import gaps
     import main
+    import part
 
-    return SimpleNamespace(gaps=gaps, main=main)
+    return SimpleNamespace(gaps=gaps, main=main, part=part)
 
 
 def event(cat: str, name: str, begin_ms: float, end_ms: float, device: int = 0) -> dict[str, Any]:
@@ -186,11 +187,70 @@ def test_without_a_gpu_each_part_says_so(script: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(sys, "argv", [script, "folder"])
     monkeypatch.setattr(sys, "path", [str(BENCH / "gpu"), str(BENCH), *sys.path])
-    for name in ("gaps", "main", "machine", "loop"):
+    for name in ("gaps", "main", "machine", "loop", "part"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit, match="no CUDA GPU here"):
         runpy.run_path(str(BENCH / "gpu" / f"{script}.py"), run_name="__main__")
+
+
+def test_two_ranks_by_gloo_have_their_own_parts(real: str, photos: Path, bench: Any) -> None:
+    """The check of ranks on one GPU, here with batches in the CPU's memory."""
+    import checks
+
+    checks.check_ranks(str(photos), device="cpu")
+
+
+def test_what_was_found_lies_in_a_file_when_the_time_is_over(bench: Any, tmp_path: Path) -> None:
+    part = bench.part.Part(1000, str(tmp_path / "build" / "gpu-1.txt"))
+    part.say("one")
+    assert 900 < part.left_s(60) < 1000
+    late = bench.part.Part(0.0, str(tmp_path / "late"))
+    late.say("two\nthree")
+    with pytest.raises(bench.part.OutOfTimeError, match=r"^0 s are left, and 60 s are needed$"):
+        late.left_s(60)
+    assert (tmp_path / "build" / "gpu-1.txt").read_text() + (tmp_path / "late").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_run_that_takes_too_long_is_ended_with_what_it_started(bench: Any) -> None:
+    """It returns when nobody has the pipe open any more, so not before the inner process is gone."""
+    with pytest.raises(bench.part.OutOfTimeError, match="took longer than the 1 s"):
+        bench.main.run_within(1.0, ["/bin/sh", "-c", "sleep 600 & wait"])
+    assert bench.main.run_within(60.0, ["/bin/sh", "-c", "echo one; exit 3"]) == (3, ["one"])
+
+
+def test_what_does_not_fit_into_the_time_is_left_out(bench: Any, tmp_path: Path) -> None:
+    told = {"images_s": 9.0, "step_s": 0.1, "wait_s": 0.02, "meter_share": None, "meter_us": 9.0, "nvml": {}}
+
+    class Late:
+        workers, runs = 8, 0
+
+        def best(self) -> dict[int, float]:
+            return {8: 9.0}
+
+        def traced(self, way: str, folder: str) -> dict[str, Any]:
+            run = {"trace": {"step_s": 0.15, "busy_s": 0.1, "waiting_idle_s": 0.04}, "meter_idle_s": 0.05}
+            return dict(bench.main.judged(run, {"trace": {"step_s": 0.1, "busy_s": 0.1, "waiting_idle_s": 0.0}}))
+
+        def loop(self, way: str) -> dict[str, Any]:
+            self.runs += 1
+            if self.runs == 2:
+                raise bench.part.OutOfTimeError("late")
+            return {**told, "nvml": {"utilisation": 0.5, "sm_activity": None}}
+
+    found: dict[str, Any] = {"gpu": "H100", "batch": 256}
+    assert bench.main.measure(Late(), found, 2, str(tmp_path)) == "late"
+    text = bench.main.text(found)
+    assert "dataloader           9" in text and "device             150.00" in text and "doctor" not in text
+
+
+def test_pictures_are_made_where_no_folder_is_given(bench: Any, tmp_path: Path) -> None:
+    folder = bench.part.make_pictures(tmp_path / "pictures", 8)
+    from torchvision.datasets import ImageFolder
+
+    data = ImageFolder(str(folder))
+    assert len(data) == 8 and len(data.classes) == 4
+    assert data[0][0].size == (320, 320)
 
 
 def test_a_kind_whose_idle_is_unknown_reads_so(bench: Any) -> None:
