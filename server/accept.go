@@ -19,7 +19,7 @@ import (
 // newWant is a want that arrived, without memory or a name.
 func newWant(r *pb.Want, at time.Time) *want {
 	due := at.Add(max(r.GetDue().AsDuration(), -latest))
-	return &want{id: r.GetId(), arrived: at, inner: Want{
+	return &want{id: r.GetId(), epoch: r.GetName().GetEpoch(), arrived: at, inner: Want{
 		Request: batch.Request{Step: r.GetStep(), Due: due, Traceparent: r.GetTraceparent()}, Checksum: true,
 	}}
 }

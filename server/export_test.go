@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"net"
+	"time"
 
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
+	"github.com/feedwater-io/feedwater/server/thumbnail"
 )
 
 // Memory tells tests the bytes of all slots and of those that are lent.
@@ -34,4 +36,9 @@ func (s *Server) FloodCalls(from net.Addr, most int) (taken int, err error) {
 		}
 	}
 	return taken, nil
+}
+
+// ThumbnailDue is what is asked after each batch.
+func ThumbnailDue(s *Server, now time.Time) bool {
+	return s.thumbnails.Begin(thumbnail.Key{Job: "job", Plan: "plan"}, now)
 }

@@ -136,6 +136,7 @@ func (t *stream) sendBatch(w *want, tick <-chan time.Time) error {
 	t.server.metrics.CountSent(w.made.Header, size, w.arrived)
 	t.record.CountSent(metrics.SamplesOf(w.made.Header), size)
 	t.server.load.CountSent(w.made.Header, size)
+	t.keepThumbnails(w)
 	return nil
 }
 

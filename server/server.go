@@ -31,6 +31,7 @@ import (
 	"github.com/feedwater-io/feedwater/server/metrics"
 	"github.com/feedwater-io/feedwater/server/runs"
 	"github.com/feedwater-io/feedwater/server/snapshots"
+	"github.com/feedwater-io/feedwater/server/thumbnail"
 	"github.com/feedwater-io/feedwater/watch"
 	"github.com/feedwater-io/feedwater/watch/pulse"
 )
@@ -61,6 +62,8 @@ type Server struct {
 	waits   *admission.SampledLog // what it waits for
 	roots   *bulkhead.Roots
 	source  *watch.Source
+
+	thumbnails thumbnail.Keeper
 
 	watchers atomic.Int64
 	watching sync.WaitGroup // what answers them

@@ -16,6 +16,7 @@ import (
 // those that the pipeline has until made.
 type want struct {
 	id        uint64
+	epoch     uint32
 	arrived   time.Time
 	slots     []*batchmem.Slot // the last one holds the batch
 	charged   atomic.Int64

@@ -89,7 +89,13 @@ func nodePage(s *server.Server, live *page.Live, past *history.History, ready *r
 	if err != nil {
 		return nil, err
 	}
-	shown := page.Handler(page.Options{Overview: live.Overview, History: past})
+	shown := page.Handler(page.Options{Overview: live.Overview, History: past, Batch: func(r *http.Request, job, plan string) page.Batch {
+		set, missing := s.Thumbnails(r.Context(), job, plan)
+		if missing != "" {
+			return page.Batch{Missing: missing}
+		}
+		return page.Batch{Taken: set.Taken, Epoch: set.Epoch, Rank: set.Rank, Pictures: set.Pictures}
+	}})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.Watchers(metrics))
 	mux.Handle("GET /", s.Watchers(shown))

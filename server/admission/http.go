@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -43,7 +44,8 @@ func HTTPConfig(c *tls.Config) *tls.Config {
 
 // ServeWatchers is h for those alone who may call Watch. They say who they are by a client certificate, by the header
 // "Authorization: Bearer TOKEN", as Prometheus sends it, or by the token as the password of HTTP's Basic scheme, which
-// browsers ask for. Others are answered 401, 403, or 429 when they call too often.
+// browsers ask for. Others are answered 401, 403, or 429 when they call too often. CallerOf the request's context is who
+// asks.
 func (g *Guard) ServeWatchers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := g.identifyVisitor(r)
@@ -55,7 +57,7 @@ func (g *Guard) ServeWatchers(h http.Handler) http.Handler {
 			g.refuseRequest(w, c, err)
 			return
 		}
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 	})
 }
 

@@ -4,9 +4,13 @@
 package page
 
 import (
+	"bytes"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"image"
+	"image/jpeg"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -27,9 +31,43 @@ type Options struct {
 	Overview func() *watch.Overview
 	// History has the past.
 	History *history.History
+	// Batch has pictures of a job's batch, as far as whoever asks may see them; nil: this page shows none.
+	Batch func(r *http.Request, job, plan string) Batch
 }
 
-// Handler serves the page at /, the overview at /watch.json, and the past of one subject at /history.json.
+// Batch is some pictures of one.
+type Batch struct {
+	Taken       time.Time
+	Epoch, Rank uint32
+	Pictures    []*image.RGBA
+	// Missing is why there are none.
+	Missing string
+}
+
+// MarshalJSON writes the pictures as JPEG.
+func (b Batch) MarshalJSON() ([]byte, error) {
+	pictures := make([]string, len(b.Pictures))
+	for i, p := range b.Pictures {
+		var file bytes.Buffer
+		if err := jpeg.Encode(&file, p, &jpeg.Options{Quality: 85}); err != nil {
+			return nil, err
+		}
+		pictures[i] = "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(file.Bytes())
+	}
+	return json.Marshal(struct {
+		Taken    time.Time `json:"taken"`
+		Epoch    uint32    `json:"epoch"`
+		Rank     uint32    `json:"rank"`
+		Pictures []string  `json:"pictures"`
+		Missing  string    `json:"missing,omitempty"`
+	}{b.Taken, b.Epoch, b.Rank, pictures, b.Missing})
+}
+
+// noBatch is the answer of a page that shows no pictures.
+const noBatch = "feedwater top gets figures alone from nodes; the page that a node serves at its --http has pictures"
+
+// Handler serves the page at /, the overview at /watch.json, the past of one subject at /history.json, and pictures of a
+// job's batch at /batch.json.
 func Handler(o Options) http.Handler {
 	files, err := fs.Sub(web, "web")
 	if err != nil {
@@ -49,6 +87,13 @@ func Handler(o Options) http.Handler {
 			return
 		}
 		writeJSON(w, o.History.Of(subject, time.Now()))
+	})))
+	mux.Handle("GET /batch.json", withSafeHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := Batch{Missing: noBatch}
+		if o.Batch != nil {
+			b = o.Batch(r, r.URL.Query().Get("job"), r.URL.Query().Get("plan"))
+		}
+		writeJSON(w, b)
 	})))
 	return mux
 }

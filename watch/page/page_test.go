@@ -1,7 +1,11 @@
 package page_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"image"
+	"image/jpeg"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -111,5 +115,32 @@ func TestHistory(t *testing.T) {
 	}
 	if code, _, _ := get(t, handler, "/history.json?job=a&rank=-1"); code != http.StatusBadRequest {
 		t.Errorf("a rank of -1 gives %d", code)
+	}
+}
+
+// Pictures of a batch come as JPEG in the answer, which the page's policy lets it show; where there are none it says why.
+func TestBatch(t *testing.T) {
+	o := page.Options{Overview: page.NewLive(source("rn50")).Overview, History: history.New()}
+	if _, _, text := get(t, page.Handler(o), "/batch.json?job=rn50&plan=plan"); !strings.Contains(text, `"pictures":[],"missing":"feedwater top gets figures alone`) {
+		t.Error(text)
+	}
+	o.Batch = func(_ *http.Request, job, plan string) page.Batch {
+		return page.Batch{Epoch: 3, Missing: job + plan, Pictures: []*image.RGBA{image.NewRGBA(image.Rect(0, 0, 9, 5))}}
+	}
+	_, header, text := get(t, page.Handler(o), "/batch.json?job=rn+50&plan=plan")
+	var b struct {
+		Pictures []string
+		Missing  string
+	}
+	if err := json.Unmarshal([]byte(text), &b); err != nil || b.Missing != "rn 50plan" || len(b.Pictures) != 1 {
+		t.Fatalf("%v %s", err, text)
+	}
+	file, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(b.Pictures[0], "data:image/jpeg;base64,"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := jpeg.DecodeConfig(bytes.NewReader(file))
+	if err != nil || m.Width != 9 || m.Height != 5 || !strings.Contains(header.Get("Content-Security-Policy"), "img-src data:;") {
+		t.Errorf("%v %v %v", m, err, header)
 	}
 }

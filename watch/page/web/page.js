@@ -11,7 +11,7 @@ const REMEMBER_MS = 5000; // the past has a point each 5 s
 
 let shown = null; // the latest picture
 let pressed = false; // what is under a finger must not move
-const past = new Map(); // by query: what history.json told, and when
+const past = new Map(); // by address: what was told there, and when
 
 const known = (v) => v !== undefined && v !== null;
 const percent = (v) => (known(v) ? `${Math.round(100 * v)} %` : "?");
@@ -342,7 +342,7 @@ function spark(figure, points, everySeconds) {
 
 /** Sparklines of a subject, as far as its past has come. */
 function sparks(query) {
-  const told = past.get(String(query))?.told;
+  const told = past.get(`history.json?${query}`)?.told;
   if (!told) return make("p", "", "Its past is on its way.");
   const figures = Object.entries(told.figures).filter(([name]) => FIGURES[name]);
   if (!figures.length) return make("p", "", `No past: ${told.unknown}.`);
@@ -351,9 +351,26 @@ function sparks(query) {
   return make("div", "sparks", figures.map(([name, points]) => spark(name, points, told.every_s)));
 }
 
-function history(job) {
+function tenMinutes(job) {
   show("past", job ? sparks(new URLSearchParams(placeOf(job))) : null);
 }
+
+/** Small pictures of a batch that the node sent, or why there are none. */
+function batch(job) {
+  const told = job && past.get(batchOf(job))?.told;
+  if (!told) return show("batch", null);
+  if (!told.pictures.length) return show("batch", make("p", "note", `No pictures: ${told.missing}.`));
+  const row = make("div", "row", told.pictures.map((data, i) => {
+    const picture = make("img", "");
+    picture.src = data;
+    picture.alt = `picture ${i + 1} of a batch of epoch ${told.epoch}`;
+    return picture;
+  }));
+  const note = `Sent at ${new Date(told.taken).toLocaleTimeString()} to rank ${told.rank}, epoch ${told.epoch}; as the node makes them, before they are normalized or erased.`;
+  show("batch", [row, make("p", "note", note)]);
+}
+
+const batchOf = (job) => `batch.json?${new URLSearchParams(placeOf(job))}`;
 
 const facts = (pairs) => make("dl", "", pairs.filter(([, text]) => text).flatMap(([what, text]) => [make("dt", "", what), make("dd", "", text)]));
 
@@ -404,12 +421,13 @@ function subjects(job) {
 
 /** Fetches the past of what is shown, each 5 s. */
 async function remember(job) {
-  const wanted = subjects(job).filter(known).map(String);
+  const wanted = subjects(job).filter(known).map((query) => `history.json?${query}`);
+  if (job) wanted.push(batchOf(job));
   for (const query of past.keys()) if (!wanted.includes(query)) past.delete(query);
   let news = false;
   for (const query of wanted) {
     if (Date.now() - (past.get(query)?.at ?? 0) < REMEMBER_MS) continue;
-    const answer = await fetch(`history.json?${query}`, { cache: "no-store", signal: AbortSignal.timeout(5000) });
+    const answer = await fetch(query, { cache: "no-store", signal: AbortSignal.timeout(5000) });
     if (answer.ok) past.set(query, { at: Date.now(), told: await answer.json() });
     news = true;
   }
@@ -436,7 +454,8 @@ function drawAll(picture) {
   document.title = job && known(job.idle) ? `${wasted(job).toFixed(1)} GPUs idle · Feedwater` : "Feedwater";
   glance(picture, job);
   detail(picture, job);
-  history(job);
+  tenMinutes(job);
+  batch(job);
   errors(picture);
   jobs(picture, job);
   step(job);
