@@ -38,6 +38,7 @@ LATENCY = "5ms"
 FOLDER = "class folders"
 PACKED = "gzipped Parquet, warm read cache"
 WARM = "files in a bucket, warm read cache"
+BLOCKS = "tar in a bucket, blocks of 64"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ LIMITS = {
     "plain Parquet on disk": Limits(0.97, None),
     "files in a bucket": Limits(0.80, 150),
     "tar in a bucket": Limits(0.85, 150),
+    BLOCKS: Limits(0.85, 150),
     "plain Parquet in a bucket": Limits(0.85, 150),
     "files in a bucket by TLS": Limits(None, 250),
     WARM: Limits(0.95, None),
@@ -73,6 +75,7 @@ class Contestant:
     """As a Loader names it."""
     sent: Callable[[], int] | None = None
     """Bytes that its server sent; None: it lies on a disk."""
+    shuffle: bool | str = True
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,17 @@ class Node:
 
     def made(self) -> int:
         """Samples that were decoded."""
+        return self._sum("feedwater_node_decoded_samples_")
+
+    def questions(self) -> int:
+        """Requests that it sent to servers of objects."""
+        return self._sum("feedwater_node_place_requests_total")
+
+    def _sum(self, metric: str) -> int:
+        """The sum of what it tells under names that begin so."""
         with urllib.request.urlopen(f"http://{self.http}/metrics") as answer:
             lines = answer.read().decode().splitlines()
-        return sum(int(float(line.split()[1])) for line in lines if line.startswith("feedwater_node_decoded_samples_"))
+        return sum(int(float(line.split()[-1])) for line in lines if line.startswith(metric))
 
     def read_bytes(self) -> int:
         """Bytes that its calls to read gave, of files and connections."""
@@ -104,6 +115,8 @@ class Turn:
     """Processor time of a sample."""
     read: float
     """Bytes for each byte of a picture."""
+    asked: float
+    """Questions to servers for each sample."""
 
     def mean(self, other: Turn) -> Turn:
         """The mean of two."""
@@ -145,18 +158,18 @@ def take_turn(of: Contestant, picture_bytes: float) -> Turn:
     crop = [transforms.RandomResizedCrop(SIZE), transforms.RandomHorizontalFlip()]
     counted = of.sent or of.node.read_bytes
     with feedwater.Loader(
-        of.place, crop, batch_size=BATCH, shuffle=True, seed=3, steps_per_epoch=1 << 16, nodes=of.node.address
+        of.place, crop, batch_size=BATCH, shuffle=of.shuffle, seed=3, steps_per_epoch=1 << 16, nodes=of.node.address
     ) as loader:
         batches = iter(loader)
         for _ in range(SKIP):
             next(batches)
-        made, read = of.node.made(), counted()
+        made, read, asked = of.node.made(), counted(), of.node.questions()
         cpu, began = machine.cpu_seconds([of.node.pid]), time.perf_counter()
         for _ in range(STEPS):
             next(batches)
         took, cpu = time.perf_counter() - began, machine.cpu_seconds([of.node.pid]) - cpu
-        made, read = of.node.made() - made, counted() - read
-    return Turn(STEPS * BATCH / took, cpu / made * 1e6, read / (made * picture_bytes))
+        made, read, asked = of.node.made() - made, counted() - read, of.node.questions() - asked
+    return Turn(STEPS * BATCH / took, cpu / made * 1e6, read / (made * picture_bytes), asked / made)
 
 
 def write_all(photos: Path | None, root: Path) -> list[Path]:
@@ -190,6 +203,7 @@ def contestants(bucket: str, root: Path, made: Path, core: int) -> Iterator[dict
             "plain Parquet on disk": Contestant(node, "disk/p-*.parquet"),
             "files in a bucket": Contestant(node, "http/photos", plain.sent_bytes),
             "tar in a bucket": Contestant(node, "http/s-*.tar", plain.sent_bytes),
+            BLOCKS: Contestant(node, "http/s-*.tar", plain.sent_bytes, "blocks:64"),
             "plain Parquet in a bucket": Contestant(node, "http/p-*.parquet", plain.sent_bytes),
             "files in a bucket by TLS": Contestant(node, "tls/photos", secure.sent_bytes),
             WARM: Contestant(cached, "http/photos"),
@@ -224,12 +238,15 @@ def figures(pairs: dict[str, list[Pair]]) -> list[Figure]:
 
 def table(pairs: dict[str, list[Pair]]) -> str:
     """Medians, with the range of the rounds."""
-    lines = [f"{'':38}{'samples/s':>10}{'of the folder':>28}{'CPU-µs':>8}{'folder':>8}{'by CPU':>8}"]
+    lines = [f"{'':38}{'samples/s':>10}{'of the folder':>28}{'CPU-µs':>8}{'folder':>8}{'by CPU':>8}{'asked':>8}"]
     for name, results in pairs.items():
         rate = statistics.median(pair.ours.rate for pair in results)
         ours, folder = (statistics.median(getattr(pair, of).micros for pair in results) for of in ("ours", "folder"))
         by_cpu = statistics.median(by_processor(pair) for pair in results)
-        lines.append(f"{name:38}{rate:10.0f}{spread(speeds(results)):>28}{ours:8.0f}{folder:8.0f}{by_cpu:8.3f}")
+        asked = statistics.median(pair.ours.asked for pair in results)
+        lines.append(
+            f"{name:38}{rate:10.0f}{spread(speeds(results)):>28}{ours:8.0f}{folder:8.0f}{by_cpu:8.3f}{asked:8.2f}"
+        )
     return "\n".join(lines)
 
 

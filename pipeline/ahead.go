@@ -35,7 +35,8 @@ type wantAhead struct {
 	ctx     context.Context //nolint:containedctx // of the want's reads
 	cancel  context.CancelFunc
 	reads   []fileAhead
-	next    int // the first read that may not have begun
+	next    int          // the first read that may not have begun
+	joins   *arrangement // nil: not looked for yet, or each is read alone
 	dropped bool
 }
 
@@ -105,21 +106,30 @@ func (a *readAhead) staff(root *bulkhead.Root, l *aLine) {
 // read is a reader.
 func (a *readAhead) read(root *bulkhead.Root, l *aLine) {
 	for {
-		q, f := a.pick(root, l)
-		if f == nil {
+		q, run := a.pick(root, l)
+		switch {
+		case q == nil:
 			return
+		case len(run) > 1:
+			a.readRun(q, run)
+			continue
 		}
-		room, _ := a.spare.Get().(*[]byte)
-		if room == nil {
-			room = new([]byte)
-		}
-		data, err := a.p.options.read(q.ctx, q.want.job.snapshot, root.Generation(), f.index, *room)
+		f := run[0]
+		data, err := a.p.options.read(q.ctx, q.want.job.snapshot, root.Generation(), f.index, a.room())
 		a.finish(q, f, data, err)
 	}
 }
 
-// pick is the next read of a root: of the want that is due first. None: the reader has ended.
-func (a *readAhead) pick(root *bulkhead.Root, l *aLine) (*wantAhead, *fileAhead) {
+// room is a buffer for a read.
+func (a *readAhead) room() []byte {
+	if room, _ := a.spare.Get().(*[]byte); room != nil {
+		return *room
+	}
+	return nil
+}
+
+// pick is the next read of a root, of the want that is due first, and those that are worth one question with it. None: the reader has ended.
+func (a *readAhead) pick(root *bulkhead.Root, l *aLine) (*wantAhead, []*fileAhead) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.used < a.budget && !root.Sick() {
@@ -129,25 +139,32 @@ func (a *readAhead) pick(root *bulkhead.Root, l *aLine) (*wantAhead, *fileAhead)
 		}
 		at := q.next
 		q.next++
-		f := &q.reads[at]
-		if f.state != aheadWaiting {
+		if q.reads[at].state != aheadWaiting {
 			continue
 		}
-		f.index = int(q.want.assembly.sampleAt(at).Index)
-		var room [512]byte
-		s, err := q.want.job.snapshot.At(f.index, room[:])
-		if err != nil || q.want.job.plan.Limits.CheckFile(s.Size) != nil {
-			f.state = aheadGone // the worker finds out, and says so
-			continue
+		if run := a.pickRun(q, at); len(run) > 0 {
+			return q, run
 		}
-		f.state, f.size, f.ended = aheadReading, s.Size, make(chan struct{})
-		a.used += f.size
-		return q, f
 	}
 	if l.readers--; l.readers == 0 && len(l.wants) == 0 {
 		delete(a.lines, root)
 	}
 	return nil, nil
+}
+
+// start begins a read; false: it is left to a worker. mu is held.
+func (a *readAhead) start(q *wantAhead, at int) bool {
+	f := &q.reads[at]
+	f.index = int(q.want.assembly.sampleAt(at).Index)
+	var room [512]byte
+	s, err := q.want.job.snapshot.At(f.index, room[:])
+	if err != nil || q.want.job.plan.Limits.CheckFile(s.Size) != nil {
+		f.state = aheadGone // the worker finds out, and says so
+		return false
+	}
+	f.state, f.size, f.ended = aheadReading, s.Size, make(chan struct{})
+	a.used += f.size
+	return true
 }
 
 // first is the want that is due first of those that have reads left; others leave the line.
@@ -212,7 +229,7 @@ func (a *readAhead) claim(w *Want, at int, s *dataset.Snapshot, i int) *fileAhea
 	return f
 }
 
-// take waits for a read that was claimed, and gives buf for what it brought.
+// take waits for a read that was claimed, and gives buf for what it brought. The error is errAlone where it is to be read alone.
 func (a *readAhead) take(w *Want, f *fileAhead, buf []byte) ([]byte, error) {
 	<-f.ended
 	a.mu.Lock()
@@ -220,6 +237,7 @@ func (a *readAhead) take(w *Want, f *fileAhead, buf []byte) ([]byte, error) {
 	data, err := f.data, f.err
 	f.data = nil
 	if err != nil {
+		a.keep(data)
 		data = buf
 	} else {
 		a.keep(buf)

@@ -22,6 +22,7 @@ type Job struct {
 	snapshot   *dataset.Snapshot
 	root       *bulkhead.Root   // of its files
 	ahead      int              // files that are read at once before workers need them
+	joins      bool             // of these, those that lie side by side are worth one question
 	roots      []*bulkhead.Root // that a sample is read from; none where no file is
 	fields     []batch.Field
 	pictures   []picture // none where the plan asks for no images
@@ -67,6 +68,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 	if j.readsFiles() {
 		j.roots = []*bulkhead.Root{j.root}
 		j.ahead = s.Ahead()
+		j.joins = s.Joins()
 	}
 	if len(j.pictures) > 0 {
 		j.index.Store(p.indexes.indexOf(s))

@@ -138,8 +138,9 @@ func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, key, 
 	data := buf
 	err := k.callStorage(root, "read", key, func() (err error) {
 		if ahead := k.p.ahead.claim(k.want, k.at, s, i); ahead != nil {
-			data, err = k.p.ahead.take(k.want, ahead, buf)
-			return err
+			if data, err = k.p.ahead.take(k.want, ahead, buf); !errors.Is(err, errAlone) {
+				return err
+			}
 		}
 		data, err = k.p.options.read(k.p.context, s, root.Generation(), i, buf)
 		return err
