@@ -50,7 +50,6 @@ def torch_of(driver: Driver, count: int = 2) -> Any:
     cuda = SimpleNamespace(
         current_stream=stream_of,
         synchronize=lambda index: driver.answer("device", index),
-        memory_reserved=lambda index: 1,
         Stream=lambda device: f"stream of {device}",
         device=lambda device: nullcontext(),
         cudart=lambda: cudart,
@@ -59,7 +58,10 @@ def torch_of(driver: Driver, count: int = 2) -> Any:
         device_count=lambda: count,
     )
     backends = SimpleNamespace(cuda=SimpleNamespace(is_built=lambda: True))
-    return SimpleNamespace(cuda=cuda, backends=backends, device=lambda kind, index: f"{kind}:{index}", __version__="9")
+    private = SimpleNamespace(_cuda_hasPrimaryContext=lambda index: True)
+    return SimpleNamespace(
+        cuda=cuda, _C=private, backends=backends, device=lambda kind, index: f"{kind}:{index}", __version__="9"
+    )
 
 
 def test_memory_is_registered_for_every_gpu_of_the_process() -> None:
@@ -151,10 +153,20 @@ def test_allocators_that_tell_of_no_memory_are_no_error_of_next() -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise RuntimeError("Calling snapshot with backend:cudaMallocAsync is not meaningful")
 
-    torch.cuda.memory_snapshot = torch.cuda.memory_reserved = refuse
-    torch._C = SimpleNamespace(_cuda_hasPrimaryContext=lambda index: index == 2)
+    torch.cuda.memory_snapshot = torch.cuda.memory_reserved = torch.cuda.memory_stats = refuse
     host = CudaHost(torch)
     assert not host.finds_others([])
+    assert [stream.device_index for stream in host.current_streams()] == [0, 1, 2]
+
+
+def test_a_gpu_that_comes_into_use_is_fenced_from_then_on() -> None:
+    """However long the program did without it."""
+    torch, used = torch_of(Driver(), count=3), {1}
+    torch._C = SimpleNamespace(_cuda_hasPrimaryContext=lambda index: index in used)
+    host = CudaHost(torch)
+    for _ in range(5):
+        assert [stream.device_index for stream in host.current_streams()] == [1]
+    used.add(2)
     assert [stream.device_index for stream in host.current_streams()] == [1, 2]
 
 

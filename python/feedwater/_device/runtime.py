@@ -127,7 +127,7 @@ class Host(Registrar, Protocol):
     """The GPUs that the program copies to by itself."""
 
     def current_streams(self) -> list[Any]:
-        """The current stream of each GPU that this process has memory on."""
+        """The current stream of each GPU that this process uses now."""
         ...
 
     def record_event(self, stream: Any) -> Event:
@@ -255,23 +255,13 @@ class CudaHost(_CudaRegistrar):
 
     def __init__(self, torch: Any) -> None:
         super().__init__(torch)
-        self._looks = 0
-        self._used: list[int] = []
-        """How often current_streams was asked, and which GPUs had memory then."""
+        self._in_use: Callable[[int], bool] = torch._C._cuda_hasPrimaryContext
+        """Whether this process uses a GPU. It asks the driver, whatever the allocator is, and costs about nothing."""
 
     def current_streams(self) -> list[Any]:
         cuda, current = self._cuda, self._cuda.current_device()
-        self._looks += 1
-        if is_look_due(self._looks):
-            self._used = [index for index in range(cuda.device_count()) if self._has_memory(index)]
-        return [cuda.current_stream(index) for index in {current, *self._used}]
-
-    def _has_memory(self, index: int) -> bool:
-        """Whether the program has memory there; whether it uses that GPU at all, where the allocator does not tell."""
-        try:
-            return bool(self._cuda.memory_reserved(index))
-        except (RuntimeError, NotImplementedError):  # an allocator that is plugged in
-            return bool(self._torch._C._cuda_hasPrimaryContext(index))
+        used = [index for index in range(cuda.device_count()) if index == current or self._in_use(index)]
+        return [cuda.current_stream(index) for index in used]
 
     def finds_others(self, streams: list[Any]) -> bool:
         """False also where the allocator tells of no streams, as cudaMallocAsync and those that are plugged in."""
