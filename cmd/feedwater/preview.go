@@ -157,7 +157,7 @@ func (o *previewOptions) drawSheet(ctx context.Context, plan *pipeline.Plan) (dr
 		if rows, d.err = o.makeRows(ctx, plan); d.err == nil {
 			d.rows, d.sheet.failure = len(rows), failureOf(rows)
 			o.beforeDrawing()
-			d.sheet.png, d.err = encodePNG(ctx, sheet.Draw(rows, o.width))
+			d.sheet.png, d.err = encodePNG(ctx, sheet.Draw(rows, o.columnTitles(plan), o.width))
 		}
 		done <- d
 	}()
@@ -168,6 +168,28 @@ func (o *previewOptions) drawSheet(ctx context.Context, plan *pipeline.Plan) (dr
 	case <-ctx.Done():
 		return drawnSheet{}, ctx.Err()
 	}
+}
+
+// columnTitles are those of the sheet: the original, then each epoch with each of its views.
+func (o *previewOptions) columnTitles(plan *pipeline.Plan) []string {
+	titles := []string{"original"}
+	for epoch := range o.epochs {
+		if len(plan.Views) == 0 {
+			titles = append(titles, fmt.Sprintf("epoch %d", epoch))
+		}
+		for view := range plan.Views {
+			titles = append(titles, fmt.Sprintf("epoch %d, view %d", epoch, view))
+		}
+	}
+	return titles
+}
+
+// chainsOf are the chains of a plan's views.
+func chainsOf(plan *pipeline.Plan) []transform.Chain {
+	if len(plan.Views) > 0 {
+		return plan.Views
+	}
+	return []transform.Chain{plan.Transforms}
 }
 
 // failureOf is an error if no sample came out.
@@ -337,7 +359,7 @@ func (o *previewOptions) makeRow(ctx context.Context, r *sheet.Row, name batch.R
 		if err != nil {
 			return err
 		}
-		r.AddSample(&made[0], column == 0, o.width)
+		r.AddSample(&made[0], column == 0, o.width, chainsOf(of.Plan()))
 	}
 	return nil
 }

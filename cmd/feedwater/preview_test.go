@@ -33,7 +33,8 @@ func TestPreview(t *testing.T) {
 		t.Errorf("%d pixels wide, want %d", got, want)
 	}
 	for x, want := range map[int]bool{sheet.Gap - 1: false, sheet.Gap: true, 2*sheet.Gap + 64: true, 2*sheet.Gap + 64 + 20: false, drawn.Bounds().Dx() - 1: false} {
-		if got := inked(drawn, x, sheet.Gap, sheet.Gap+40); got != want {
+		top := sheet.Gap + sheet.TitleHeight
+		if got := inked(drawn, x, top, top+40); got != want {
 			t.Errorf("column %d of pixels: something is there: %v, want %v", x, got, want)
 		}
 	}

@@ -3,6 +3,7 @@ package sheet
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -14,7 +15,8 @@ import (
 
 	"github.com/disintegration/imaging"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 
 	"github.com/feedwater-io/feedwater/filename"
@@ -34,6 +36,10 @@ type Row struct {
 type cell struct {
 	picture image.Image // nil if there is none
 	lines   []line
+	// crop is the part of the original that it was made of; empty: all, or it is not known.
+	crop image.Rectangle
+	// size is that of the picture before it was made smaller.
+	size image.Point
 }
 
 type line struct {
@@ -46,8 +52,21 @@ var (
 	ink    = color.NRGBA{30, 36, 44, 255}
 	faint  = color.NRGBA{150, 156, 164, 255}
 	failed = color.NRGBA{190, 30, 30, 255}
-	face   = basicfont.Face7x13
+	// frames are the colours of columns, whose crops are drawn on the original; they begin anew when there are more.
+	frames = []color.NRGBA{{214, 39, 40, 255}, {31, 119, 180, 255}, {44, 140, 44, 255}, {148, 103, 189, 255}, {200, 110, 0, 255}, {0, 140, 150, 255}}
 )
+
+// newFace is the font of all text: Go Regular, which comes with the library.
+func newFace() font.Face {
+	parsed, err := opentype.Parse(goregular.TTF)
+	if err == nil {
+		var face font.Face
+		if face, err = opentype.NewFace(parsed, &opentype.FaceOptions{Size: 12.5, DPI: 72, Hinting: font.HintingFull}); err == nil {
+			return face
+		}
+	}
+	panic(err) // the font is part of this program
+}
 
 // Gap is what lies between pictures and around them, in pixels.
 const Gap = 12
@@ -56,7 +75,10 @@ const lineSpace = 15
 
 // AddSample puts a sample behind what is there, each of its views in a cell, with pictures of at most width × width. The first one is the original, which
 // has a title instead of draws.
-func (r *Row) AddSample(s *pipeline.Sample, original bool, width int) {
+//
+// Of views whose chain begins with a RandomResizedCrop the sheet shows what was cut from the original. chains are those of
+// the sample's views.
+func (r *Row) AddSample(s *pipeline.Sample, original bool, width int, chains []transform.Chain) {
 	views := s.Views
 	if len(views) == 0 {
 		views = []pipeline.View{{Height: s.Height, Width: s.Width, Image: s.Image, Draws: s.Draws}}
@@ -70,6 +92,10 @@ func (r *Row) AddSample(s *pipeline.Sample, original bool, width int) {
 		} else {
 			r.Made = r.Made || !original
 			c.picture = imaging.Fit(toImage(&views[i]), width, width, imaging.Lanczos)
+			c.size = image.Pt(views[i].Width, views[i].Height)
+			if i < len(chains) {
+				c.crop = cropOf(chains[i], views[i].Draws)
+			}
 		}
 		if original {
 			c.lines = append([]line{{filename.Text(s.Key), ink}}, c.lines...)
@@ -82,10 +108,26 @@ func (r *Row) AddSample(s *pipeline.Sample, original bool, width int) {
 	}
 }
 
+// cropOf is the part of the original that a chain takes first; empty where it begins with something else.
+func cropOf(c transform.Chain, draws []transform.Draw) image.Rectangle {
+	const op = "RandomResizedCrop"
+	if steps := c.Infos(); len(steps) == 0 || steps[0].Name != op || len(draws) == 0 || draws[0].Op != op {
+		return image.Rectangle{}
+	}
+	var p struct{ Top, Left, Height, Width int }
+	if json.Unmarshal(draws[0].Parameters, &p) != nil {
+		return image.Rectangle{}
+	}
+	return image.Rect(p.Left, p.Top, p.Left+p.Width, p.Top+p.Height)
+}
+
 // drawnLine is what an op drew, faint where it left the picture alone.
 func drawnLine(d *transform.Draw) line {
 	if !d.Applied {
 		return line{d.Op + ": no", faint}
+	}
+	if text := policyText(d.Parameters); text != "" {
+		return line{text, ink}
 	}
 	text := fractions.ReplaceAllStringFunc(string(d.Parameters), func(number string) string {
 		x, err := strconv.ParseFloat(number, 64)
@@ -96,6 +138,27 @@ func drawnLine(d *transform.Draw) line {
 	})
 	text = strings.NewReplacer(`"`, "", "{", "", "}", "", ":", " ", ",", ", ").Replace(text)
 	return line{strings.TrimSpace(d.Op + " " + text), ink}
+}
+
+// policyText is what a policy such as RandAugment has chosen, "Equalize · ShearX 0.09"; empty: these are other parameters.
+func policyText(parameters json.RawMessage) string {
+	var p struct {
+		Ops []struct {
+			Name      string
+			Magnitude float64
+		}
+	}
+	if json.Unmarshal(parameters, &p) != nil {
+		return ""
+	}
+	var chosen []string
+	for _, o := range p.Ops {
+		if o.Magnitude != 0 {
+			o.Name += " " + strconv.FormatFloat(o.Magnitude, 'g', 4, 64)
+		}
+		chosen = append(chosen, o.Name)
+	}
+	return strings.Join(chosen, " · ")
 }
 
 // fractions are numbers of JSON with more digits than people read.
@@ -111,34 +174,81 @@ func toImage(s *pipeline.View) image.Image {
 	return m
 }
 
-// Draw draws rows whose pictures are at most width pixels wide.
-func Draw(rows []Row, width int) image.Image {
+// TitleHeight is what the titles of columns take above the first row.
+const TitleHeight = 22
+
+// Draw draws rows whose pictures are at most width pixels wide, below a title for each column.
+func Draw(rows []Row, titles []string, width int) image.Image {
+	face := newFace()
 	columns := 0
+	height := Gap + TitleHeight
 	for i := range rows {
-		rows[i].breakLines(width)
+		rows[i].drawCrops()
+		rows[i].breakLines(face, width)
 		columns = max(columns, len(rows[i].cells))
-	}
-	height := Gap
-	for i := range rows {
 		height += rows[i].totalHeight() + Gap
 	}
 	sheet := imaging.New(Gap+columns*(width+Gap), height, paper)
-	y := Gap
+	for i, title := range titles[:min(len(titles), columns)] {
+		colour := ink
+		if i > 0 {
+			colour = frameOf(i)
+		}
+		lines := breakText(title, func(text string) bool { return font.MeasureString(face, text).Ceil() <= width })
+		drawText(sheet, face, line{lines[0], colour}, Gap+i*(width+Gap), Gap)
+	}
+	y := Gap + TitleHeight
 	for i := range rows {
-		rows[i].drawOn(sheet, y, width)
+		rows[i].drawOn(sheet, face, y, width)
 		y += rows[i].totalHeight() + Gap
 	}
 	return sheet
 }
 
+// frameOf is the colour of a column behind the first one.
+func frameOf(column int) color.NRGBA { return frames[(column-1)%len(frames)] }
+
+// drawCrops draws on the original what the other pictures were cut from, each in the colour of its column.
+func (r *Row) drawCrops() {
+	if len(r.cells) == 0 || r.cells[0].picture == nil {
+		return
+	}
+	original := &r.cells[0]
+	marked := imaging.Clone(original.picture)
+	b := marked.Bounds()
+	for i, c := range r.cells[1:] {
+		if c.crop.Empty() || !c.crop.In(image.Rectangle{Max: original.size}) {
+			continue
+		}
+		scaled := image.Rect(
+			c.crop.Min.X*b.Dx()/original.size.X, c.crop.Min.Y*b.Dy()/original.size.Y,
+			c.crop.Max.X*b.Dx()/original.size.X, c.crop.Max.Y*b.Dy()/original.size.Y,
+		)
+		drawFrame(marked, scaled, frameOf(i+1))
+	}
+	original.picture = marked
+}
+
+// drawFrame draws a rectangle's edge, two pixels wide and within it.
+func drawFrame(m *image.NRGBA, r image.Rectangle, colour color.NRGBA) {
+	inner := r.Inset(2)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			if !image.Pt(x, y).In(inner) {
+				m.SetNRGBA(x, y, colour)
+			}
+		}
+	}
+}
+
 // breakLines makes lines short enough.
-func (r *Row) breakLines(width int) {
-	letters := max(1, width/face.Advance)
+func (r *Row) breakLines(face font.Face, width int) {
+	fits := func(text string) bool { return font.MeasureString(face, text).Ceil() <= width }
 	for i := range r.cells {
 		c := &r.cells[i]
 		var lines []line
 		for _, l := range c.lines {
-			for _, text := range breakText(l.text, letters) {
+			for _, text := range breakText(l.text, fits) {
 				lines = append(lines, line{text, l.colour})
 			}
 		}
@@ -146,21 +256,26 @@ func (r *Row) breakLines(width int) {
 	}
 }
 
-// breakText breaks text into lines of so many letters, at spaces where it can; those after the first are indented.
-func breakText(text string, letters int) (lines []string) {
-	rest := []rune(text)
-	for len(rest) > letters {
+// breakText breaks text into lines that fit, at spaces where it can; those after the first are indented. A line has one
+// letter at least.
+func breakText(text string, fits func(string) bool) (lines []string) {
+	rest, indent := []rune(text), ""
+	for !fits(indent + string(rest)) {
+		letters := len(rest) - 1
+		for letters > 1 && !fits(indent+string(rest[:letters])) {
+			letters--
+		}
+		if letters < 1 {
+			break
+		}
 		cut := letters
 		if at := lastSpace(rest[:letters+1]); at > letters/3 {
 			cut = at
 		}
-		lines = append(lines, string(rest[:cut]))
-		rest = append([]rune("  "), []rune(strings.TrimLeft(string(rest[cut:]), " "))...)
-		if letters < 4 {
-			rest = rest[2:]
-		}
+		lines = append(lines, indent+string(rest[:cut]))
+		rest, indent = []rune(strings.TrimLeft(string(rest[cut:]), " ")), "  "
 	}
-	return append(lines, string(rest))
+	return append(lines, indent+string(rest))
 }
 
 func lastSpace(text []rune) int {
@@ -188,7 +303,7 @@ func (r *Row) totalHeight() int {
 	return r.pictureHeight() + 4 + lineSpace*len(lines.lines)
 }
 
-func (r *Row) drawOn(sheet *image.NRGBA, top, width int) {
+func (r *Row) drawOn(sheet *image.NRGBA, face font.Face, top, width int) {
 	below := top + r.pictureHeight()
 	for i, c := range r.cells {
 		left := Gap + i*(width+Gap)
@@ -197,8 +312,12 @@ func (r *Row) drawOn(sheet *image.NRGBA, top, width int) {
 			draw.Draw(sheet, b.Sub(b.Min).Add(image.Pt(left, below-b.Dy())), c.picture, b.Min, draw.Src)
 		}
 		for n, l := range c.lines {
-			pen := font.Drawer{Dst: sheet, Src: image.NewUniform(l.colour), Face: face, Dot: fixed.P(left, below+4+face.Ascent+n*lineSpace)}
-			pen.DrawString(l.text)
+			drawText(sheet, face, l, left, below+4+n*lineSpace)
 		}
 	}
+}
+
+func drawText(sheet *image.NRGBA, face font.Face, l line, left, top int) {
+	pen := font.Drawer{Dst: sheet, Src: image.NewUniform(l.colour), Face: face, Dot: fixed.P(left, top+face.Metrics().Ascent.Ceil())}
+	pen.DrawString(l.text)
 }
