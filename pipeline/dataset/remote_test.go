@@ -164,7 +164,7 @@ func TestReplacedInBucket(t *testing.T) {
 func TestEmptyPlaces(t *testing.T) {
 	s := bucketOf(t, remoteTree(t))
 	for place, want := range map[string]string{
-		s.Place("none"): "no picture", s.Place("p/none.csv"): "not exist", s.Place("p/none-{0..1}.tar"): "not exist", s.Place("p/*.tar"): "nothing is called",
+		s.Place("none"): "nothing lies below it on the server", s.Place("p/none.csv"): "not exist", s.Place("p/none-{0..1}.tar"): "not exist", s.Place("p/*.tar"): "nothing is called",
 		strings.Replace(s.Place("p"), "data", "other", 1): "no bucket other", s.Plain("p"): "{000..146}",
 	} {
 		if _, err := Open(t.Context(), place, options(t)); err == nil || !strings.Contains(err.Error(), want) {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from torch.utils.data import Subset
 from feedwater import Loader
 from feedwater._ctaugment import philox
 from feedwater.errors import PlanError, StateMismatchError
+from feedwater.transforms import RandomResizedCrop
 
 VECTORS = json.loads((Path(__file__).parents[2] / "pipeline/order/testdata/vectors.json").read_text())
 SAMPLES, SIZE, SEED = 50, 8, 3
@@ -148,6 +152,32 @@ def test_ranks_share_the_order_and_another_world_goes_on(data: Path, tail: Any) 
             parts.append(batches(loader))
     end = 16 + 34 // 9 * 9 if tail == "drop" else SAMPLES
     assert join(parts)[: end - 16] == whole[16:end]
+
+
+def take(loader: Loader[Any], into: Any, batches: int, then: Callable[[], None] = lambda: None) -> None:
+    """Adds so many batches to a digest, over epochs; after the first of them then is called."""
+    for taken, (images, indices) in enumerate(itertools.chain.from_iterable(itertools.repeat(loader))):
+        into.update(np.asarray(images).tobytes() + np.asarray(indices).tobytes())
+        if taken == 0:
+            then()
+        if taken + 1 == batches:
+            return
+
+
+def test_two_nodes_one_of_them_killed_and_a_resumed_run_make_what_this_machine_makes(nodes: Any, data: Path) -> None:
+    options = {"transform": RandomResizedCrop(8), "batch_size": 8, "seed": SEED, "fields": ("image", "index")}
+    options["shuffle"] = "blocks:7"
+    here, there = hashlib.sha256(), hashlib.sha256()
+    with Loader(data, **options) as loader:
+        take(loader, here, 14)
+    addresses = [nodes.start(data) for _ in range(2)]
+    with Loader("photos", nodes=addresses, **options) as loader:
+        take(loader, there, 4, nodes.running[0].process.kill)
+        state = json.loads(json.dumps(loader.state_dict()))
+    with Loader("photos", nodes=addresses[1], **options) as loader:
+        loader.load_state_dict(state)
+        take(loader, there, 10)
+    assert there.hexdigest() == here.hexdigest()
 
 
 def test_a_state_goes_on_with_the_same_blocks_only(data: Path) -> None:

@@ -225,6 +225,9 @@ func (s *scanner) noClasses(ctx context.Context, top *folder) error {
 		if says := findForeign(ctx, s.root); says != "" {
 			return fmt.Errorf("%w: it holds no picture and no folder, and %s", ErrLayout, says)
 		}
+		if _, remote := s.root.(interface{ Origin() string }); remote {
+			return fmt.Errorf("%w: nothing lies below it on the server that is a picture or a folder: look at how its name is written", ErrLayout)
+		}
 		return fmt.Errorf("%w: it holds no picture and no folder; pictures of classes lie in a folder for each: <root>/<class>/<picture>", ErrLayout)
 	}
 	return FlatFolder(len(top.pictures), top.name(top.pictures[0]))
