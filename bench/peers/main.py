@@ -2,6 +2,7 @@
 
     python bench/peers/main.py run FOLDER [--quick] [--only NAME ...] [--out dist/peers]
     python bench/peers/main.py compare OLD.json NEW.json
+    python bench/peers/main.py document FILE.json
 
 2048 links to FOLDER's photographs are the data set: 32 batches of 64, RandomResizedCrop(224), flip, normalised to
 float32. Each peer has an environment of its own below .tools/peers, made here, and runs in a process of its own. First
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -57,6 +59,13 @@ class Entry:
     def takes_part(self) -> bool:
         """Whether nothing has failed so far."""
         return "absent" not in self.row
+
+    def take(self, row: dict[str, Any]) -> None:
+        """Goes on with the rounds of an earlier run."""
+        self.row = row
+        if self.takes_part:
+            self.settings = replace(self.settings, workers=row["workers"])
+            self.begin()
 
     def begin(self) -> None:
         """Makes the environment, converts the data."""
@@ -131,43 +140,52 @@ def tried(contestant: Contestant, quick: bool) -> tuple[int, ...]:
 
 
 def run(args: argparse.Namespace, scratch: Path) -> Iterator[dict[str, Any]]:
-    """Measures everything. The results come twice: after the rounds, and with resuming and kills."""
+    """Measures everything. The results so far come after the rounds, and whenever one has resumed and been killed."""
     folder = scratch / "photographs"
     photographs = link(args.folder, folder)
-    epochs, rounds = (QUICK_EPOCHS, 1) if args.quick else (EPOCHS, ROUNDS)
-    entries = [Entry(one, folder, scratch, epochs) for one in chosen(args.only)]
-    results = {"machine": machine.settings(), "photographs": photographs, "load": os.getloadavg()[0], "rounds": rounds}
-    print(f"{results['machine']}\n{photographs} photographs, load average {results['load']:.2f}", flush=True)
-    for entry in entries:
-        entry.begin()
-        if entry.takes_part:
-            entry.tune(tried(entry.contestant, args.quick))
-    part = {entry.contestant.name: entry for entry in entries}
-    apart = machine.Apart()
-    for _, name in machine.turns(rounds, list(part)):
-        if part[name].takes_part and (found := part[name].once(part[name].settings)):
-            part[name].row["rounds"].append(found)
-    results |= {"others": apart.others(), "rows": [entry.row for entry in entries]}
+    entries = [Entry(one, folder, scratch, QUICK_EPOCHS if args.quick else EPOCHS) for one in chosen(args.only)]
+    print(f"{machine.settings()}\n{photographs} photographs, load average {os.getloadavg()[0]:.2f}", flush=True)
+    if args.rounds_of:
+        results: dict[str, Any] = json.loads(Path(args.rounds_of).read_text())
+        rows = {row["name"]: row for row in results["rows"]}
+        for entry in entries:
+            entry.take(rows[entry.contestant.name])
+        results["load of the rest"] = os.getloadavg()[0]
+    else:
+        results = {"machine": machine.settings(), "photographs": photographs, "load": os.getloadavg()[0]}
+        results |= measure_rounds(entries, args.quick)
     yield results
     for entry in entries:
         if entry.takes_part:
             entry.end()
-    yield results
+            yield results
+
+
+def measure_rounds(entries: list[Entry], quick: bool) -> dict[str, Any]:
+    """Finds the best settings of each, and has them take turns."""
+    for entry in entries:
+        entry.begin()
+        if entry.takes_part:
+            entry.tune(tried(entry.contestant, quick))
+    part = {entry.contestant.name: entry for entry in entries}
+    rounds = 1 if quick else ROUNDS
+    apart = machine.Apart()
+    for _, name in machine.turns(rounds, list(part)):
+        if part[name].takes_part and (found := part[name].once(part[name].settings)):
+            part[name].row["rounds"].append(found)
+    return {"rounds": rounds, "others": apart.others(), "rows": [entry.row for entry in entries]}
 
 
 def write(results: dict[str, Any], out: Path) -> None:
     """Writes results, table and picture."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    lines = [report.table(results["rows"]), "", *(f"- {line}" for line in report.losses(results["rows"]))]
-    about = f"load average before: {results['load']:.2f}; {results['others']}; rounds: {results['rounds']}"
-    text = f"```\n{results['machine']}\n{about}\n```\n\n" + "\n".join(lines) + "\n"
+    text = report.page(results)
     for suffix, content in (
         (".json", json.dumps(results, indent=1) + "\n"),
         (".md", text),
         (".svg", report.picture(results["rows"])),
     ):
         Path(f"{out}{suffix}").write_text(content)
-    print(f"\n{text}\n{out}.json, {out}.md, {out}.svg", flush=True)
 
 
 def main() -> None:
@@ -178,17 +196,25 @@ def main() -> None:
     measuring.add_argument("folder", help="folder of photographs")
     measuring.add_argument("--quick", action="store_true", help="one round, two workers")
     measuring.add_argument("--only", nargs="*", default=[], metavar="NAME", help="Feedwater and these alone")
+    measuring.add_argument("--rounds-of", metavar="FILE", help="take rounds from results; resume and kill alone")
     measuring.add_argument("--out", default=str(machine.ROOT / "dist" / "peers"), help="files, without suffix")
     comparing = commands.add_parser("compare", help="new results against old ones")
     comparing.add_argument("old")
     comparing.add_argument("new")
+    documenting = commands.add_parser("document", help="put results into docs/peers.md")
+    documenting.add_argument("file")
     args = parser.parse_args()
+    if args.command == "document":
+        report.document(json.loads(Path(args.file).read_text()), machine.ROOT / "docs" / "peers.md")
+        return
     if args.command == "compare":
         print(report.compare(*(json.loads(Path(file).read_text()) for file in (args.old, args.new))))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that everything is cleared away
     with tempfile.TemporaryDirectory(prefix="feedwater-peers-") as scratch:
         for results in run(args, Path(scratch)):
             write(results, Path(args.out))
+    print(f"\n{Path(f'{args.out}.md').read_text()}\n{args.out}.json, {args.out}.md, {args.out}.svg", flush=True)
 
 
 if __name__ == "__main__":

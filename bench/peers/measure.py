@@ -23,8 +23,10 @@ import machine
 from peer import BATCH, Settings
 
 PEER = Path(__file__).resolve().parent / "peer.py"
-SILENT_S = 30
+SILENT_S = 60
 """A run that says nothing for so long hangs."""
+LEAVE_S = 10
+"""What a run may take to end by itself."""
 KILL_AT, PACE_S = 6, 0.05
 """Batches before a worker is killed, and what the loop computes meanwhile for each."""
 
@@ -101,10 +103,12 @@ def run(python: str, module: str, settings: Settings, marks: tuple[int, ...] = (
         assert process.stdin is not None
         process.stdin.write(json.dumps(asdict(settings)))
         process.stdin.close()
+        patience = 0
         try:
             _follow(process, result, marks, at)
+            patience = LEAVE_S
         finally:
-            _end(process)
+            _end(process, patience)
         errors.seek(0)
         if not result.ended and not result.error:
             result.error = last_error(errors.read())
@@ -137,6 +141,7 @@ def _follow(process: subprocess.Popen[str], result: Run, marks: tuple[int, ...],
             result.state = line["state"]
         elif line["event"] == "end":
             result.ended = True
+            return  # what it started may hold its output open
         else:
             result.batches.append(line)
             if len(result.batches) in marks:
@@ -145,10 +150,10 @@ def _follow(process: subprocess.Popen[str], result: Run, marks: tuple[int, ...],
                 at(process.pid, len(result.batches))
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Ends what is left of a run: its process, and those that it started."""
+def _end(process: subprocess.Popen[str], patience: float) -> None:
+    """Ends what is left of a run after so many seconds: its process, and those that it started."""
     try:
-        process.wait(10)
+        process.wait(patience)
     except subprocess.TimeoutExpired:
         for pid in family(process.pid):
             try:

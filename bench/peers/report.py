@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 Row = dict[str, Any]
+MARKS = "<!-- measured -->", "<!-- end -->"
 LEFT, WIDTH, HEIGHT = 250, 420, 22
 STYLE = """text{fill:#333}.ours{fill:#1769aa}.peer{fill:#90a4ae}.range{stroke:#333}
 @media(prefers-color-scheme:dark){text{fill:#ccc}.ours{fill:#64b5f6}.peer{fill:#607d8b}.range{stroke:#eee}}"""
@@ -140,6 +142,29 @@ def _bar(row: Row, y: float, scale: float) -> list[str]:
         f'<line class="range" x1="{LEFT + low:.1f}" x2="{LEFT + high:.1f}" y1="{centre}" y2="{centre}"/>',
         f'<text x="{LEFT + high + 6:.1f}" y="{centre + 4:.1f}">{value:.0f}</text>',
     ]
+
+
+def page(results: Row) -> str:
+    """What is said of a run: machine, load, table, and where Feedwater loses."""
+    about = f"load average before: {results['load']:.2f}; {results['others']}; rounds: {results['rounds']}"
+    if (later := results.get("load of the rest")) is not None:
+        about += f"\nresuming and kills in a run of their own; load average before: {later:.2f}"
+    lines = [f"```\n{results['machine']}\n{about}\n```\n", table(results["rows"])]
+    if found := losses(results["rows"]):
+        lines.append(
+            "\nWhere Feedwater on this machine is not the best:\n\n" + "\n".join(f"- {line}" for line in found)
+        )
+    return "\n".join(lines) + "\n"
+
+
+def document(results: Row, markdown: Path) -> None:
+    """Puts table and picture between the two marks of a page."""
+    text = markdown.read_text()
+    before, rest = text.split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    measured = f"\n![Images a second](peers.svg)\n\n{page(results)}"
+    markdown.write_text(f"{before}{MARKS[0]}\n{measured}\n{MARKS[1]}{after}")
+    markdown.with_suffix(".svg").write_text(picture(results["rows"]))
 
 
 def compare(old: Row, new: Row) -> str:

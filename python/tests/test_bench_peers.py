@@ -157,6 +157,24 @@ def test_where_feedwater_loses_is_told() -> None:
     assert report.losses(rows) == ["images/s: fast is better, 400 against 300"]
 
 
+def test_a_page_gets_table_and_picture(tmp_path: Path) -> None:
+    import report
+
+    page = tmp_path / "peers.md"
+    page.write_text("before\n<!-- measured -->\nold\n<!-- end -->\nafter\n")
+    rows = [row("fast", 400.0), row("Feedwater, local", 300.0)]
+    about = {"machine": "a machine", "load": 1.0, "others": "nobody", "rounds": 1}
+    for _ in range(2):
+        report.document({"rows": rows, **about}, page)
+    text = page.read_text()
+    assert text.startswith("before\n<!-- measured -->")
+    assert text.endswith("<!-- end -->\nafter\n")
+    assert "old" not in text
+    assert text.count("| fast, 2 workers |") == 1
+    assert "- images/s: fast is better" in text
+    assert "<svg" in (tmp_path / "peers.svg").read_text()
+
+
 def test_results_are_compared() -> None:
     import report
 
