@@ -14,7 +14,7 @@ from feedwater._agent import binary
 from feedwater.errors import DataError
 
 PIL = pytest.importorskip("PIL.Image")
-GAP = 12
+GAP, TITLE = 12, 22
 
 pytestmark = pytest.mark.usefixtures("real")
 
@@ -24,9 +24,10 @@ def test_cells_are_what_replay_gives(photos: Path, tmp_path: Path) -> None:
     with Loader(photos, steps, batch_size=4, seed=5) as loader:
         sheet = loader.preview(samples=1, epochs=3, width=64)
         image = np.asarray(PIL.open(io.BytesIO(sheet.png)).convert("RGB"))
+        top = GAP + TITLE
         for epoch in range(3):
             left = GAP + (epoch + 1) * (64 + GAP)
-            assert np.array_equal(image[GAP : GAP + 64, left : left + 64], loader.replay(0, epoch).image)
+            assert np.array_equal(image[top : top + 64, left : left + 64], loader.replay(0, epoch).image)
     assert sheet._repr_png_() == sheet.png
     assert sheet.save(tmp_path / "sheet.png").read_bytes() == sheet.png
     assert "save(path)" in repr(sheet)

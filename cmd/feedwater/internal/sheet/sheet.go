@@ -174,7 +174,7 @@ func toImage(s *pipeline.View) image.Image {
 	return m
 }
 
-// TitleHeight is what the titles of columns take above the first row.
+// TitleHeight is what the titles of columns take above the first row, in pixels.
 const TitleHeight = 22
 
 // Draw draws rows whose pictures are at most width pixels wide, below a title for each column.
