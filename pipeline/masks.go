@@ -17,6 +17,27 @@ import (
 // maskField is the array of the masks: one number for each pixel, moved as the picture is.
 const maskField = "mask"
 
+// checkMaskSource checks where masks lie, if there are any.
+func (p *Plan) checkMaskSource() error {
+	if p.Masks == nil {
+		return nil
+	}
+	if err := p.Masks.checkSource("masks"); err != nil {
+		return err
+	}
+	switch {
+	case p.Masks.Table != "" || p.Source.Table != "":
+		return &batch.PlanError{Field: "masks", Message: "go with a folder, not with a table"}
+	case p.Masks.Label != "":
+		return &batch.PlanError{Field: "masks.label", Message: "masks have no labels"}
+	case p.Masks.Layout != "":
+		return &batch.PlanError{Field: "masks.layout", Message: "masks lie in folders"}
+	case p.Masks.Image != "":
+		return &batch.PlanError{Field: "masks.image", Message: "masks lie in folders, which have no columns"}
+	}
+	return p.Masks.checkNumbers()
+}
+
 // checkMasks looks at what a plan says of masks.
 func (p *Plan) checkMasks() error {
 	wanted := p.wantsField(maskField)

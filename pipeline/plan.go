@@ -180,25 +180,8 @@ func (p *Plan) checkFields() error {
 	if err := p.Source.checkSource("source"); err != nil {
 		return err
 	}
-	if p.Masks != nil {
-		if err := p.Masks.checkSource("masks"); err != nil {
-			return err
-		}
-		if p.Masks.Table != "" || p.Source.Table != "" {
-			return &batch.PlanError{Field: "masks", Message: "go with a folder, not with a table"}
-		}
-		if p.Masks.Label != "" {
-			return &batch.PlanError{Field: "masks.label", Message: "masks have no labels"}
-		}
-		if p.Masks.Layout != "" {
-			return &batch.PlanError{Field: "masks.layout", Message: "masks lie in folders"}
-		}
-		if p.Masks.Image != "" {
-			return &batch.PlanError{Field: "masks.image", Message: "masks lie in folders, which have no columns"}
-		}
-		if err := p.Masks.checkNumbers(); err != nil {
-			return err
-		}
+	if err := p.checkMaskSource(); err != nil {
+		return err
 	}
 	if err := p.checkMasks(); err != nil {
 		return err

@@ -195,17 +195,10 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
 	lists.Progress = scanProgress(log)
-	s := server.New(server.Options{
-		Engine: server.NewEngine(p, lists), Tables: given, ReadCache: lists.ReadCache, Pixels: pixels,
-		Roots: o.absoluteRoots(), LinksBeneath: o.linksBeneath(),
-		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
-		Version: version, Build: buildOf(),
-		Tracer:  spans.Tracer(),
-		OnDrain: ready.setDraining,
-		OnRoot:  announceRoots(ready.node, o.data.sortedNames()),
-		Log:     log,
-		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
-	})
+	options := o.serverOptions(secure, ready)
+	options.Engine, options.Tables, options.ReadCache, options.Pixels = server.NewEngine(p, lists), given, lists.ReadCache, pixels
+	options.Tracer, options.Log = spans.Tracer(), log
+	s := server.New(options)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer o.preloads.preloadAll(ctx, ready, s.Preload, log)()
@@ -214,6 +207,18 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		started()
 		log.Info("listening", "addr", addr, "data", strings.Join(o.data.sortedNames(), ","), "workers", p.Workers(), "kernels", p.Kernels(), "numerics", p.Numerics(), "version", version, "build", buildOf())
 	}, log)
+}
+
+// serverOptions are what flags say of a server, and who hears of it.
+func (o *serveOptions) serverOptions(secure security, ready *readiness) server.Options {
+	return server.Options{
+		Roots: o.absoluteRoots(), LinksBeneath: o.linksBeneath(),
+		NodeBytes: int64(o.memory), ShareBytes: int64(o.share),
+		Version: version, Build: buildOf(),
+		OnDrain: ready.setDraining,
+		OnRoot:  announceRoots(ready.node, o.data.sortedNames()),
+		TLS:     secure.tls, Access: secure.access, Audit: secure.audit, HostConnections: o.hostConns, HostShare: o.hostShare,
+	}
 }
 
 // openPipeline starts the workers. What they keep from picture to picture is counted by limit.

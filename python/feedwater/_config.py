@@ -97,21 +97,13 @@ class Config:
         transform = resolved.transform if transform is None else transform
         device = checks.device_of(given["device"])
         cut = split_transform(transform, masks is not None)
-        transform = cut.transform
-        if cut.rest is not None:
-            if given["python"] is not None:
-                raise ValueError(
-                    "python= beside a transform of albumentations, which is called in its place: call it there"
-                )
-            given = {**given, "python": cut.rest}
+        transform, given = cut.transform, _with_rest(given, cut.rest)
         made = _pictures_of(transform, device, given)
         targets = _targets_of(resolved.targets if given["targets"] is None else given["targets"], transform)
         fields = given["fields"]
         if fields is None:
             second = "label" if masks is None else output.MASK
             fields = output.IMAGE, second if targets is None else output.TARGET
-        if given["pin_memory"] and "torch" not in sys.modules:
-            raise TypeError("pin_memory=True needs torch: import it before the Loader is made")
         config = cls(
             source=replace(resolved, transform=None, relabel=None, targets=None),
             masks=masks,
@@ -140,7 +132,7 @@ class Config:
             python_workers=checks.python_workers_of(given["python_workers"], given["python"]),
             batch_transform=given["batch_transform"],
             device=device,
-            pin_memory=checks.flag_of("pin_memory", given["pin_memory"] or False) and device is None,
+            pin_memory=_pins_memory(given["pin_memory"]) and device is None,
             memory=checks.memory_of(given["memory"]),
             apply_exif=bool(given["apply_exif"]),
             on_error=checks.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),
@@ -311,6 +303,21 @@ class Config:
         if self.most_pixels is not None:
             plan["limits"] = {"pixels": self.most_pixels}
         return plan | {"apply_exif": True} if self.apply_exif else plan
+
+
+def _with_rest(given: Mapping[str, Any], rest: Any) -> Mapping[str, Any]:
+    """The arguments, where the rest of a transform of albumentations is called as python= is."""
+    if rest is None:
+        return given
+    if given["python"] is not None:
+        raise ValueError("python= beside a transform of albumentations, which is called in its place: call it there")
+    return {**given, "python": rest}
+
+
+def _pins_memory(value: Any) -> bool:
+    if value and "torch" not in sys.modules:
+        raise TypeError("pin_memory=True needs torch: import it before the Loader is made")
+    return checks.flag_of("pin_memory", value or False)
 
 
 def _pictures_of(transform: Any, device: str | None, given: Mapping[str, Any]) -> tuple[Picture, ...]:
