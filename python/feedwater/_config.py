@@ -100,10 +100,7 @@ class Config:
         transform, given = cut.transform, _with_rest(given, cut.rest)
         made = _pictures_of(transform, device, given)
         targets = _targets_of(resolved.targets if given["targets"] is None else given["targets"], transform)
-        fields = given["fields"]
-        if fields is None:
-            second = "label" if masks is None else output.MASK
-            fields = output.IMAGE, second if targets is None else output.TARGET
+        fields = _fields_of(given["fields"], masks is not None, targets is not None)
         config = cls(
             source=replace(resolved, transform=None, relabel=None, targets=None),
             masks=masks,
@@ -312,6 +309,13 @@ def _with_rest(given: Mapping[str, Any], rest: Any) -> Mapping[str, Any]:
     if given["python"] is not None:
         raise ValueError("python= beside a transform of albumentations, which is called in its place: call it there")
     return {**given, "python": rest}
+
+
+def _fields_of(fields: Any, masked: bool, targeted: bool) -> Any:
+    """The fields of a batch; None: the picture, and the first there is of targets, masks and labels."""
+    if fields is not None:
+        return fields
+    return output.IMAGE, output.TARGET if targeted else output.MASK if masked else "label"
 
 
 def _pins_memory(value: Any) -> bool:

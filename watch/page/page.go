@@ -64,7 +64,7 @@ func (b Batch) MarshalJSON() ([]byte, error) {
 }
 
 // noBatch is the answer of a page that shows no pictures.
-const noBatch = "feedwater top gets figures alone from nodes; the page that a node serves at its --http has pictures"
+const noBatch = "only a node has pictures: they are on the page that it serves itself"
 
 // Handler serves the page at /, the overview at /watch.json, the past of one subject at /history.json, and pictures of a
 // job's batch at /batch.json.
