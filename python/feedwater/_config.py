@@ -101,7 +101,7 @@ class Config:
         made = _pictures_of(transform, device, given)
         targets = _targets_of(resolved.targets if given["targets"] is None else given["targets"], transform)
         fields = _fields_of(given["fields"], masks is not None, targets is not None)
-        config = cls(
+        return cls(
             source=replace(resolved, transform=None, relabel=None, targets=None),
             masks=masks,
             mask_files=mask_files,
@@ -142,11 +142,10 @@ class Config:
             trust=Trust.from_arguments(given["tls"], given["token_file"], given["insecure"], nodes),
             cut=cut.told,
             most_pixels=pillow.most_pixels(),
-        )
-        config._check_together()
-        return config
+        )._checked()
 
-    def _check_together(self) -> None:
+    def _checked(self) -> Config:
+        """This, if the arguments go together; raises TypeError or ValueError."""
         self._check_batch()
         self._check_masks()
         self._check_targets()
@@ -171,6 +170,7 @@ class Config:
             check_function(self.python)
         if self.batch_transform is not None:
             batch_transform.check_batch_transform(self.batch_transform, self.names, self.masks is not None)
+        return self
 
     def _check_masks(self) -> None:
         if self.masks is not None and self.values:

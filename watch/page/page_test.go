@@ -121,7 +121,7 @@ func TestHistory(t *testing.T) {
 // Pictures of a batch come as JPEG in the answer, which the page's policy lets it show; where there are none it says why.
 func TestBatch(t *testing.T) {
 	o := page.Options{Overview: page.NewLive(source("rn50")).Overview, History: history.New()}
-	if _, _, text := get(t, page.Handler(o), "/batch.json?job=rn50&plan=plan"); !strings.Contains(text, `"pictures":[],"missing":"feedwater top gets figures alone`) {
+	if _, _, text := get(t, page.Handler(o), "/batch.json?job=rn50&plan=plan"); !strings.Contains(text, `"pictures":[],"missing":"only a node has pictures`) {
 		t.Error(text)
 	}
 	o.Batch = func(_ *http.Request, job, plan string) page.Batch {
