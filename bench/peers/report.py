@@ -29,9 +29,10 @@ def middle(row: Row, name: str) -> float:
 
 
 def spread(row: Row, name: str, digits: int = 0) -> str:
-    """Median and range."""
+    """Median, and the range of several rounds."""
     found = values(row, name)
-    return f"{statistics.median(found):.{digits}f} ({min(found):.{digits}f} … {max(found):.{digits}f})"
+    middle = f"{statistics.median(found):.{digits}f}"
+    return middle if len(found) == 1 else f"{middle} ({min(found):.{digits}f} … {max(found):.{digits}f})"
 
 
 def resumed(found: Row) -> str:

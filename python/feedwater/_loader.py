@@ -115,7 +115,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
                      torch.device; by default the CPU's memory. They are copied ahead of the loop, as bytes, and made
                      floats there: docs/device.md
     pin_memory       True: batches in pinned memory of the CPU, which the program copies to a GPU by itself, with
-                     non_blocking=True. device="cuda" is simpler and faster, and needs none
+                     non_blocking=True. device="cuda" is simpler, and needs none
     dtype            of images, in place of what the transform gives
     memory_format    torch.channels_last or torch.contiguous_format; by default channels_last for uint8
     memory           bytes for batches that are ready or being made

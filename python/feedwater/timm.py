@@ -2,7 +2,7 @@
 
     from feedwater.timm import create_loader        # in place of: from timm.data import create_loader
 
-It needs timm. Transforms are timm's own, made by its create_transform; docs/migrating.md says which can be run.
+It needs timm. Transforms are timm's own, made by its create_transform; docs/from/timm.md says which can be run.
 """
 
 from __future__ import annotations

@@ -188,6 +188,6 @@ def test_a_page_about_others_has_an_example_and_scripts_as_they_are(page: Path) 
     assert f"({page.parent.name}/{page.name})" in (ROOT / "docs" / index).read_text()
     assert re.match(r"# .*\n\nFor who.*\n\n```python\n", text)
     shown = re.findall(r"^\[\w+\.py\]\((\S+\.py)\):\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(shown) == (page.parent.name == "frameworks" or page.stem == "timm")
+    assert len(shown) == (page.parent.name == "frameworks")
     for path, code in shown:
         assert code == (page.parent / path).read_text()
