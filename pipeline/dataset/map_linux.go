@@ -16,15 +16,22 @@ func mapFile(f *os.File, size int) (memory, error) {
 		return copyFile(f, size)
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	if err == nil && size > readAhead {
+	if err == nil && size > readWhole() {
 		_ = unix.Madvise(data, unix.MADV_RANDOM) // without it the same bytes come
 	}
 	return memory{data: data, mapped: err == nil}, err
 }
 
-// readAhead is how large a list may be that the system reads more of than is asked for: it is in memory soon. Of a larger one each place that is
-// looked up would have it read as much as the disk is set to, which may be 8 MiB.
-const readAhead = 256 << 20
+// readWhole is how large a list may be that the system reads more of than is asked for, an eighth of memory: it is in memory soon, and stays there
+// while it is used. Of a larger one each place that is looked up would have it read as much as the disk is set to, which may be 8 MiB; Linux forgets
+// its pages as it does those of files that are read once.
+func readWhole() int {
+	var i unix.Sysinfo_t
+	if unix.Sysinfo(&i) != nil {
+		return 256 << 20
+	}
+	return int(i.Totalram * uint64(i.Unit) / 8)
+}
 
 // copyFile copies a whole file into memory that is not Go's to look through.
 func copyFile(f *os.File, size int) (memory, error) {

@@ -15,10 +15,10 @@ import (
 
 // A place that is looked up in a large list has the system read its page, and no others.
 func TestLargeListIsReadByPage(t *testing.T) {
-	const size = readAhead + 1<<20
+	size := readWhole() + 1<<20
 	path := filepath.Join(t.TempDir(), "list")
 	treetest.Must(t, os.WriteFile(path, nil, 0o600))
-	treetest.Must(t, os.Truncate(path, size))
+	treetest.Must(t, os.Truncate(path, int64(size)))
 	m, err := load(path)
 	treetest.Must(t, err)
 	defer m.free()

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// Pictures and Side bound a set: so many pictures, each of at most so many pixels in width and in height.
-	Pictures, Side = 8, 96
+	// Pictures is how many pictures a set has at most.
+	Pictures = 8
+	// Side is how wide and how high a picture is at most, in pixels.
+	Side = 96
 	// Every is the least time between two sets of a job.
 	Every = 5 * time.Second
 	// lookedFor is for how long a job is watched after somebody has looked.

@@ -157,10 +157,10 @@ func jobPoint(j *pb.JobStatus) []float64 {
 		}
 	}
 	nodes := float64(j.Nodes)
-	switch {
-	case heard == 0:
+	switch heard {
+	case 0:
 		return []float64{math.NaN(), math.NaN(), math.NaN(), nodes}
-	case heard == blocked:
+	case blocked:
 		return []float64{1, math.NaN(), 0, nodes}
 	}
 	return []float64{orUnknown(j.Wait), orUnknown(j.Idle), orUnknown(j.Supply), nodes}

@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"image"
-	"image/jpeg"
+	"image/png"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -44,15 +44,15 @@ type Batch struct {
 	Missing string
 }
 
-// MarshalJSON writes the pictures as JPEG.
+// MarshalJSON writes the pictures as PNG.
 func (b Batch) MarshalJSON() ([]byte, error) {
 	pictures := make([]string, len(b.Pictures))
 	for i, p := range b.Pictures {
 		var file bytes.Buffer
-		if err := jpeg.Encode(&file, p, &jpeg.Options{Quality: 85}); err != nil {
+		if err := png.Encode(&file, p); err != nil {
 			return nil, err
 		}
-		pictures[i] = "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(file.Bytes())
+		pictures[i] = "data:image/png;base64," + base64.StdEncoding.EncodeToString(file.Bytes())
 	}
 	return json.Marshal(struct {
 		Taken    time.Time `json:"taken"`

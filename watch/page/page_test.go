@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"image"
-	"image/jpeg"
+	"image/png"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -135,11 +135,11 @@ func TestBatch(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &b); err != nil || b.Missing != "rn 50plan" || len(b.Pictures) != 1 {
 		t.Fatalf("%v %s", err, text)
 	}
-	file, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(b.Pictures[0], "data:image/jpeg;base64,"))
+	file, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(b.Pictures[0], "data:image/png;base64,"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := jpeg.DecodeConfig(bytes.NewReader(file))
+	m, err := png.DecodeConfig(bytes.NewReader(file))
 	if err != nil || m.Width != 9 || m.Height != 5 || !strings.Contains(header.Get("Content-Security-Policy"), "img-src data:;") {
 		t.Errorf("%v %v %v", m, err, header)
 	}

@@ -93,6 +93,9 @@ func (s *stream) close() { s.bits = bitReader{} }
 func (d *Decoder) Trim(most int) {
 	if cap(d.pix) > most {
 		d.pix, d.rows, d.joints = nil, nil, joints{}
+	}
+	// A picture that breaks off among its codes leaves memory of those, and none for pixels.
+	if s := &d.stream; cap(d.within.all) > most/4 || cap(s.groups) > most/1024 {
 		d.stream, d.within = stream{}, words{}
 	}
 }
