@@ -71,7 +71,7 @@ func (fl *inFlight) recordDelivery(a *attempt, answer *node.Answer, now time.Tim
 	fl.makeTimes.Add(took.Seconds() - queued)
 	fl.job.pacing.addArrival(took, queued)
 	s.lastAnswer, fl.lastProgress = now, now
-	m.unfit, m.trouble = 0, ""
+	m.unfit, s.trouble = 0, ""
 	m.batches++
 	m.samples += uint64(count)
 	m.bytes += uint64(len(answer.Data))

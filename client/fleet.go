@@ -275,7 +275,7 @@ func (f *Fleet) handleLoss(m *member, err error) {
 // handleNotice takes what a node told of itself at a time.
 func (f *Fleet) handleNotice(s *session, n *pb.Notice, now time.Time) {
 	s.queued, s.lastHeard = plausibleAmount(n.Queued), n.Heard
-	s.member.trouble = n.Trouble
+	s.trouble = n.Trouble
 	s.member.speed.RecordReport(n.AheadSeconds, n.SampleSeconds, f.job.clock(now))
 	for _, a := range s.attempts {
 		if slices.Contains(n.Begun, a.request.ID) {

@@ -23,7 +23,6 @@ type member struct {
 
 	session   *session // nil while there is no stream
 	err       error    // the last one
-	trouble   string   // what it waits for, as it says; empty: nothing
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
 	proposal  *proposal  // its answer, while that waits
@@ -66,6 +65,7 @@ type session struct {
 	draining   bool
 	leaving    bool // the fleet needs it no more
 	silence    silence
+	trouble    string // what it waits for, as it last told; empty: nothing. It tells no more once it holds no want
 }
 
 // reopenStream ends the stream to a node whose data is not what it was, so that it is asked for it anew. What it
@@ -165,12 +165,20 @@ func (m *member) currentError(state NodeState) error {
 	return errors.New(strings.Join(all, ", "))
 }
 
+// currentTrouble is what a node waits for, as it says; empty where it waits for nothing, since it holds no want.
+func (m *member) currentTrouble() string {
+	if m.session == nil || len(m.session.attempts) == 0 {
+		return ""
+	}
+	if own, ok := m.node.(node.Troubled); ok {
+		return own.Trouble()
+	}
+	return m.session.trouble
+}
+
 // lastError is the last error of a node, and what it waits for.
 func (m *member) lastError() error {
-	trouble := m.trouble
-	if own, ok := m.node.(node.Troubled); ok {
-		trouble = own.Trouble()
-	}
+	trouble := m.currentTrouble()
 	switch {
 	case trouble == "" || m.err != nil && strings.Contains(m.err.Error(), trouble):
 		return m.err
