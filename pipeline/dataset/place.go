@@ -128,9 +128,13 @@ func openStore(folder string, o *Options) (store.Store, error) {
 	return store.OpenFiles(folder, o.Beneath, o.Alive)
 }
 
-// Trouble is that of the server that a place lies on: which question has waited for an answer for so long at least, for how long, and what its last try
-// failed of, or what the latest failed of. It is nil where there is none, and of places on disks.
-func Trouble(place string, least time.Duration) error { return store.Trouble(place, least) }
+// Trouble is that of the server with what is read at a place, or below it: which question has waited for an answer for so long at least, for how long,
+// and what its last try failed of, or what the latest failed of. Of files in a folder it is that of all that is read of this folder, without those below
+// it. It is nil where there is none, and of places on disks.
+func Trouble(place string, least time.Duration) error {
+	folder, part := cutPlace(place)
+	return store.Trouble(folder, part == "", least)
+}
 
 // reopen opens a folder that may lead elsewhere now.
 func reopen(folder string, o *Options) (store.Store, error) {

@@ -192,6 +192,25 @@ func TestListsThroughTrouble(t *testing.T) {
 	}
 }
 
+// TestTroubleOfPlaces: trouble is told of where it is, and of folders above it. Files in a folder have that of this folder.
+func TestTroubleOfPlaces(t *testing.T) {
+	s := bucketOf(t, remoteTree(t))
+	s.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
+		buckettest.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	})
+	if _, err := Open(t.Context(), s.Place("p/q/x.tar"), options(t)); !errors.Is(err, fs.ErrPermission) {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"p/q/x.tar": true, "p/q/y-{0..1}.tar": true, "p/q": true, "p": true, "p/q/r": false, "p/x.tar": false, "p/x-*.tar": false, "q": false,
+	} {
+		if trouble := Trouble(s.Place(name), 0); (trouble != nil) != want {
+			t.Errorf("the trouble of %s is %v", name, trouble)
+		}
+	}
+}
+
 // TestPlacesOfServers: how places are joined and cut.
 func TestPlacesOfServers(t *testing.T) {
 	for _, test := range [][3]string{

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"path"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,7 +115,7 @@ func TestTrouble(t *testing.T) {
 		begun, s := time.Now(), &server{place: "http://host"}
 		lasts := 10 * time.Second
 		s.client = &http.Client{Transport: answering(func(*http.Request) (*http.Response, error) {
-			trouble := fmt.Sprint(s.troubles.tell(longAsked))
+			trouble := fmt.Sprint(s.troubles.tell("", false, longAsked))
 			if took := time.Since(begun); took >= longAsked && lasts < time.Minute {
 				for _, want := range []string{"http://host/x", "503", "tried", took.Round(time.Second).String()} {
 					if !strings.Contains(trouble, want) {
@@ -125,15 +128,15 @@ func TestTrouble(t *testing.T) {
 			}
 			return answer(404, strings.NewReader(""), nil), nil
 		})}
-		if err := readFrom(t.Context(), t, s); err == nil || s.troubles.tell(longAsked) != nil {
-			t.Errorf("%v, and trouble is %v", err, s.troubles.tell(longAsked))
+		if err := readFrom(t.Context(), t, s); err == nil || s.troubles.tell("", false, longAsked) != nil {
+			t.Errorf("%v, and trouble is %v", err, s.troubles.tell("", false, longAsked))
 		}
 		lasts = time.Hour
-		if err := readFrom(t.Context(), t, s); err == nil || s.troubles.tell(longAsked) != err { //nolint:errorlint // that error
-			t.Errorf("%v, and trouble is %v", err, s.troubles.tell(longAsked))
+		if err := readFrom(t.Context(), t, s); err == nil || s.troubles.tell("", false, longAsked) != err { //nolint:errorlint // that error
+			t.Errorf("%v, and trouble is %v", err, s.troubles.tell("", false, longAsked))
 		}
 		time.Sleep(troubleLasts)
-		if trouble := s.troubles.tell(longAsked); trouble != nil {
+		if trouble := s.troubles.tell("", false, longAsked); trouble != nil {
 			t.Errorf("a minute later the trouble is %v", trouble)
 		}
 	})
@@ -146,19 +149,93 @@ func TestTroubleOfSilence(t *testing.T) {
 		defer cancel()
 		s := &server{place: "http://host"}
 		s.client = &http.Client{Transport: answering(func(q *http.Request) (*http.Response, error) {
-			if trouble := s.troubles.tell(longAsked); trouble != nil {
+			if trouble := s.troubles.tell("", false, longAsked); trouble != nil {
 				t.Errorf("at once the trouble is %v", trouble)
 			}
 			time.Sleep(3 * time.Second)
-			if trouble := fmt.Sprint(s.troubles.tell(longAsked)); trouble != "http://host/x: no answer for 3s" {
+			if trouble := fmt.Sprint(s.troubles.tell("", false, longAsked)); trouble != "http://host/x: no answer for 3s" {
 				t.Errorf("the trouble is %q", trouble)
 			}
 			return silence(q)
 		})}
-		if err := readFrom(ctx, t, s); !errors.Is(err, context.DeadlineExceeded) || s.troubles.tell(longAsked) != nil || len(s.troubles.waiting) > 0 {
-			t.Errorf("%v, and trouble is %v", err, s.troubles.tell(longAsked))
+		if err := readFrom(ctx, t, s); !errors.Is(err, context.DeadlineExceeded) || s.troubles.tell("", false, longAsked) != nil || len(s.troubles.waiting) > 0 {
+			t.Errorf("%v, and trouble is %v", err, s.troubles.tell("", false, longAsked))
 		}
 	})
+}
+
+// TestTroubleOfABodyThatFlows: of an answer that has begun nobody says that there is none.
+func TestTroubleOfABodyThatFlows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, tries := &server{place: "http://host"}, 0
+		s.client = &http.Client{Transport: answering(func(q *http.Request) (*http.Response, error) {
+			if tries++; tries > 1 {
+				return answer(404, strings.NewReader(""), nil), nil
+			}
+			return answer(200, &silentBody{q, strings.NewReader("abc")}, http.Header{"Etag": {"1"}}), nil
+		})}
+		ended := make(chan error, 1)
+		go func() { ended <- readFrom(t.Context(), t, s) }()
+		time.Sleep(3 * time.Second)
+		if trouble := fmt.Sprint(s.troubles.tell("", false, longAsked)); trouble != "http://host/x: under way for 3s" {
+			t.Errorf("the trouble is %q", trouble)
+		}
+		if err := <-ended; err == nil {
+			t.Error("a body without an end was read")
+		}
+	})
+}
+
+// TestTroubleIsOfItsPlace: what is read at one place of a server, and what it fails of, is not told of another one; nor do answers to one forget what
+// another one failed of.
+func TestTroubleIsOfItsPlace(t *testing.T) {
+	hold, held := make(chan struct{}), make(chan struct{}, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch path.Base(q.URL.Path) {
+		case "denied":
+			w.WriteHeader(http.StatusForbidden)
+			return
+		case "slow":
+			held <- struct{}{}
+			<-hold
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer web.Close()
+	stat := func(place, name string) {
+		from, err := OpenURL(web.URL+place, RemoteOptions{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = from.Close() }() // it was asked
+		if _, err = from.Stat(t.Context(), name); err == nil {
+			t.Errorf("%s/%s is there", place, name)
+		}
+	}
+	check := func(what string, below bool, all map[string]string) {
+		t.Helper()
+		for place, want := range all {
+			trouble := Trouble(web.URL+place, below, 0)
+			if (trouble == nil) != (want == "") || want != "" && !strings.Contains(trouble.Error(), web.URL+want+": ") {
+				t.Errorf("%s, below %v: the trouble of %q is %v, want that of %q", what, below, place, trouble, want)
+			}
+		}
+	}
+	const denied, slow = "/team/b/denied", "/team/b/slow"
+	stat("/team/b", "denied")
+	stat("/team/a", "absent")
+	check("denied", false, map[string]string{"/team/b": denied, "/team/a": "", "/team/bc": "", "/team/b/c": "", "/team": "", "": ""})
+	check("denied", true, map[string]string{"/team/b": denied, "/team": denied, "": denied, "/team/a": "", "/tea": "", "/team/b/c": ""})
+	stat("/team/b", "absent")
+	check("answered", true, map[string]string{"/team/b": "", "": ""})
+	var asking sync.WaitGroup
+	asking.Go(func() { stat("/team/b", "slow") })
+	<-held
+	check("waiting", false, map[string]string{"/team/b": slow, "/team/a": "", "/team": ""})
+	check("waiting", true, map[string]string{"/team/b": slow, "/team": slow, slow: slow, "/team/a": ""})
+	close(hold)
+	asking.Wait()
 }
 
 // TestWhoGoesIsNotKept: a read ends when its context does.

@@ -202,6 +202,7 @@ func (r *remote) try(parent context.Context, x *question, tries int) error {
 	if a.StatusCode != http.StatusOK && a.StatusCode != http.StatusPartialContent {
 		return r.named(x, r.refusal(a, tries == 1))
 	}
+	r.server.troubles.answers(x)
 	return x.take(a)
 }
 

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 )
@@ -10,22 +12,31 @@ import (
 // troubleLasts is how long what failed last is told of, where nothing was answered since.
 const troubleLasts = time.Minute
 
-// troubles are the questions to one server that wait for an answer, and what the latest failed of that nothing was answered since. The zero value
-// works.
+// troubles are the questions to one server that wait for an answer, and what the latest of each prefix failed of where nothing was answered there
+// since: who may read one prefix may not hear of another one's objects. The zero value works.
 type troubles struct {
-	mu      sync.Mutex
-	waiting map[*question]*waiting
-	failure error // nil: none, or it was answered
-	failed  time.Time
+	mu       sync.Mutex
+	waiting  map[*question]*waiting
+	failures map[string]failure // by prefix, those of the last minute
 }
 
 // waiting is what became of a question so far.
 type waiting struct {
-	of    *remote
-	begun time.Time
-	tries int
-	err   error // of the last try; nil: none has ended
+	of       *remote
+	begun    time.Time
+	answered bool // it is answered, and the answer has not ended
+	tries    int
+	err      error // of the last try; nil: none has ended
 }
+
+// failure is what a question failed of, and when.
+type failure struct {
+	err error
+	at  time.Time
+}
+
+// lasts reports whether it is told of yet.
+func (f failure) lasts() bool { return time.Since(f.at) < troubleLasts }
 
 // begin notes a question.
 func (t *troubles) begin(of *remote, x *question) {
@@ -41,15 +52,32 @@ func (t *troubles) begin(of *remote, x *question) {
 func (t *troubles) retry(x *question, tries int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waiting[x].tries, t.waiting[x].err = tries, err
+	w := t.waiting[x]
+	w.answered, w.tries, w.err = false, tries, err
+}
+
+// answers notes that the answer to a question has begun.
+func (t *troubles) answers(x *question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting[x].answered = true
 }
 
 // end notes what a question ended with. What a server answers is no trouble, unless it denies access.
 func (t *troubles) end(x *question, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	prefix := t.waiting[x].of.prefix
 	delete(t.waiting, x)
-	t.failure, t.failed = err, time.Now()
+	delete(t.failures, prefix)
+	if err == nil {
+		return
+	}
+	if t.failures == nil {
+		t.failures = map[string]failure{}
+	}
+	maps.DeleteFunc(t.failures, func(_ string, f failure) bool { return !f.lasts() })
+	t.failures[prefix] = failure{err, time.Now()}
 }
 
 // leave forgets a question that nobody waits for any more.
@@ -59,13 +87,18 @@ func (t *troubles) leave(x *question) {
 	delete(t.waiting, x)
 }
 
-// tell is the trouble of the question that has waited for longest, if it has for so long at least; else what the latest failed of; nil: neither.
-func (t *troubles) tell(least time.Duration) error {
+// tell is the trouble of the question of a prefix, or with below set at it or below, that has waited for longest, if it has for so long at least; else
+// what the latest failed of there; nil: neither.
+func (t *troubles) tell(prefix string, below bool, least time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	concerns := func(other string) bool {
+		return prefix == other || below && (prefix == "" || strings.HasPrefix(other, prefix+"/"))
+	}
 	var oldest *question
 	for x, w := range t.waiting {
-		if oldest == nil || w.begun.Before(t.waiting[oldest].begun) {
+		asked := concerns(w.of.prefix) || below && w.of.key(x.name) == prefix // a file whose name does not say that it is one
+		if asked && (oldest == nil || w.begun.Before(t.waiting[oldest].begun)) {
 			oldest = x
 		}
 	}
@@ -75,23 +108,30 @@ func (t *troubles) tell(least time.Duration) error {
 			return w.describe(oldest, took)
 		}
 	}
-	if t.failure != nil && time.Since(t.failed) < troubleLasts {
-		return t.failure
+	var latest failure
+	for at, f := range t.failures {
+		if concerns(at) && f.lasts() && f.at.After(latest.at) {
+			latest = f
+		}
 	}
-	return nil
+	return latest.err
 }
 
 // describe says which object is asked for, for how long, and what the last try failed of.
 func (w *waiting) describe(x *question, took time.Duration) error {
-	if w.err == nil {
+	switch {
+	case w.err == nil && w.answered:
+		return w.of.named(x, fmt.Errorf("under way for %s", took.Round(time.Second)))
+	case w.err == nil:
 		return w.of.named(x, fmt.Errorf("no answer for %s", took.Round(time.Second)))
 	}
 	return fmt.Errorf("%w (tried %d times in %s)", w.err, w.tries, took.Round(time.Second))
 }
 
-// Trouble is that of the server of an URL: of the question that has waited for an answer for longest, if it has for so long at least, else what the
-// latest question failed of in the last minute, if none was answered since. It is nil where there is neither, and of what is no URL of a server.
-func Trouble(place string, least time.Duration) error {
+// Trouble is that of the Stores of an URL, and with below set of those below it too: of the question that has waited for longest, if it has for so long
+// at least, else what the latest question failed of in the last minute, if none there was answered since. It is nil where there is neither, and of what
+// is no URL of a server.
+func Trouble(place string, below bool, least time.Duration) error {
 	if !IsURL(place) {
 		return nil
 	}
@@ -105,7 +145,7 @@ func Trouble(place string, least time.Duration) error {
 	if s == nil {
 		return nil
 	}
-	return s.troubles.tell(least)
+	return s.troubles.tell(l.path, below, least)
 }
 
 // isDenial reports whether an answer is one that credentials decide: what is read next fails of it too.
