@@ -12,6 +12,7 @@ import (
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/servertest"
+	"github.com/feedwater-io/feedwater/server/thumbnail"
 )
 
 // Pictures of a batch are shown to whoever may watch the node and read the job's data, and to nobody else.
@@ -25,10 +26,10 @@ func TestThumbnails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(token string) string {
+	lookAt := func(job, token string) string {
 		told := ""
 		h := g.Watchers(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			set, missing := g.Thumbnails(r.Context(), "rn50", opened.PlanHash)
+			set, missing := g.Thumbnails(r.Context(), job, opened.PlanHash)
 			told = missing
 			if missing == "" {
 				told = fmt.Sprintf("%d of epoch %d for rank %d", len(set.Pictures), set.Epoch, set.Rank)
@@ -41,6 +42,7 @@ func TestThumbnails(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		return told
 	}
+	look := func(token string) string { return lookAt("rn50", token) }
 	stream, err := feed.Fetch(s.context(t))
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +53,16 @@ func TestThumbnails(t *testing.T) {
 		for i := range uint64(2) {
 			tr.want(id+i, rangeOf(3, 16*i, 16))
 			tr.mustNext()
+		}
+	}
+	tr.want(100, rangeOf(3, 64, 16)) // so that the stream has begun
+	tr.mustNext()
+	if told := look(secretB); !strings.Contains(told, "may not read") {
+		t.Errorf("who may not read the data is told %q", told)
+	}
+	for i := range thumbnail.MaxJobs { // these take nobody's place
+		if told := lookAt(fmt.Sprint("invented", i), secretA); !strings.Contains(told, "no stream") {
+			t.Errorf("of a job that nobody has it tells %q", told)
 		}
 	}
 	batches(1)

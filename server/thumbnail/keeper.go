@@ -4,6 +4,8 @@ package thumbnail
 
 import (
 	"image"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,12 +45,50 @@ type Keeper struct {
 	watched atomic.Int32 // jobs
 	mu      sync.Mutex
 	jobs    map[Key]*entry
+	open    map[Key]map[string]int // streams that read from a root
 }
 
 type entry struct {
 	looked time.Time
 	due    time.Time // of the next set
 	set    *Set
+}
+
+// Open says that a stream of a job reads from these roots, until Close with the same.
+func (k *Keeper) Open(job Key, roots []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open == nil {
+		k.open = map[Key]map[string]int{}
+	}
+	if k.open[job] == nil {
+		k.open[job] = map[string]int{}
+	}
+	for _, root := range roots {
+		k.open[job][root]++
+	}
+}
+
+// Close ends what one Open said.
+func (k *Keeper) Close(job Key, roots []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	left := k.open[job]
+	for _, root := range roots {
+		if left[root]--; left[root] == 0 {
+			delete(left, root)
+		}
+	}
+	if len(left) == 0 {
+		delete(k.open, job)
+	}
+}
+
+// Roots are those that the open streams of a job read from; none: it has no stream.
+func (k *Keeper) Roots(job Key) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Sorted(maps.Keys(k.open[job]))
 }
 
 // Look returns the latest set of a job, nil while there is none, and has more of them kept for a while. full: too many
