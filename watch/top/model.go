@@ -73,6 +73,9 @@ func (m *model) handleKey(name string) tea.Cmd {
 		m.screen.Open, m.screen.Typing = false, true
 	case "enter", "space":
 		m.screen.Open = !m.screen.Open
+		if m.screen.Open {
+			m.moveSelection(0) // the job that is shown stays it wherever its row goes
+		}
 	case "up", "k":
 		m.moveSelection(-1)
 	case "down", "j":

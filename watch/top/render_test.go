@@ -217,3 +217,20 @@ func TestErrorsAreToldOnce(t *testing.T) {
 		t.Errorf("%+v", errs)
 	}
 }
+
+// The job that is open stays so when another one comes before it.
+func TestOpenJobStays(t *testing.T) {
+	m := &model{screen: Screen{Overview: picture(), Width: 120, Height: 40}}
+	for _, key := range []string{"/", "rn50"} {
+		m.Update(tea.KeyPressMsg{Text: key, Code: rune(key[0])})
+	}
+	m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	worse := starving()
+	worse.Job = "rn50-b"
+	m.screen.Overview.Jobs = append([]*pb.JobStatus{worse}, m.screen.Overview.Jobs...)
+	m.selectJob() // as a refresh does
+	if shown := m.screen.jobs()[m.screen.Selected].Job; !m.screen.Open || shown != "rn50-a" {
+		t.Errorf("open: %v, shown: %s", m.screen.Open, shown)
+	}
+}
