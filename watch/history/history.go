@@ -4,8 +4,10 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,8 +44,8 @@ func (s Subject) figures() []string {
 	return rankFigures
 }
 
-// MaxSubjects bounds how much is remembered: four figures of a subject take 2 KiB. Those that come when it is full are
-// not remembered.
+// MaxSubjects bounds how much is remembered: four figures of a subject take 2 KiB. Those that come when it is full take the place
+// of those that ended, longest ago first; where none did they are not remembered.
 const MaxSubjects = 2048
 
 // History remembers. Its methods may be called from many goroutines at once.
@@ -88,29 +90,65 @@ func (h *History) Add(o *watch.Overview) {
 			delete(h.rings, s)
 		}
 	}
-	for _, j := range o.Jobs { // what people look at first comes first, should there be no room
-		h.put(Subject{Job: j.Job, Plan: j.Plan, Rank: AllRanks}, slot, jobPoint(j))
-	}
-	for _, n := range o.Nodes {
-		h.put(Subject{Node: n.Addr}, slot, nodePoint(n))
-	}
-	for _, j := range o.Jobs {
-		for _, r := range j.Ranks {
-			h.put(Subject{Job: j.Job, Plan: j.Plan, Rank: int(r.Rank)}, slot, rankPoint(r))
+	var fresh []point
+	for _, p := range pointsOf(o) {
+		if r := h.rings[p.subject]; r != nil {
+			r.put(slot, p.figures)
+		} else {
+			fresh = append(fresh, p)
 		}
+	}
+	h.addFresh(fresh, slot)
+}
+
+// addFresh begins to remember subjects, as many as there is room for beside those that go on. mu is held.
+func (h *History) addFresh(fresh []point, slot int64) {
+	var ended []Subject // longest ago first
+	if len(h.rings)+len(fresh) > MaxSubjects {
+		for s, r := range h.rings {
+			if r.latest < slot {
+				ended = append(ended, s)
+			}
+		}
+		slices.SortFunc(ended, func(a, b Subject) int { return cmp.Compare(h.rings[a].latest, h.rings[b].latest) })
+	}
+	for _, p := range fresh {
+		r := h.rings[p.subject]
+		if r == nil && len(h.rings) >= MaxSubjects {
+			if len(ended) == 0 {
+				return
+			}
+			delete(h.rings, ended[0])
+			ended = ended[1:]
+		}
+		if r == nil {
+			r = newRing(len(p.figures))
+			h.rings[p.subject] = r
+		}
+		r.put(slot, p.figures)
 	}
 }
 
-func (h *History) put(s Subject, slot int64, figures []float64) {
-	r := h.rings[s]
-	if r == nil {
-		if len(h.rings) >= MaxSubjects {
-			return
-		}
-		r = newRing(len(figures))
-		h.rings[s] = r
+// point is what one overview tells of a subject.
+type point struct {
+	subject Subject
+	figures []float64
+}
+
+// pointsOf are an overview's, what people look at first before the rest, should there be no room.
+func pointsOf(o *watch.Overview) (all []point) {
+	for _, j := range o.Jobs {
+		all = append(all, point{Subject{Job: j.Job, Plan: j.Plan, Rank: AllRanks}, jobPoint(j)})
 	}
-	r.put(slot, figures)
+	for _, n := range o.Nodes {
+		all = append(all, point{Subject{Node: n.Addr}, nodePoint(n)})
+	}
+	for _, j := range o.Jobs {
+		for _, r := range j.Ranks {
+			all = append(all, point{Subject{Job: j.Job, Plan: j.Plan, Rank: int(r.Rank)}, rankPoint(r)})
+		}
+	}
+	return all
 }
 
 // Past is what is remembered of a subject.

@@ -161,3 +161,41 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	runtime.KeepAlive(o)
 }
+
+// When there is no room, what begins takes the place of what ended, and never of what goes on.
+func TestEndedMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := history.New()
+		add := func(names ...string) {
+			o := &watch.Overview{}
+			for _, name := range names {
+				o.Jobs = append(o.Jobs, &pb.JobStatus{Job: name})
+			}
+			time.Sleep(history.Every)
+			o.Time = time.Now()
+			h.Add(o)
+		}
+		var many []string
+		for i := range history.MaxSubjects {
+			many = append(many, fmt.Sprint(i))
+		}
+		check := func(name string, remembered bool) {
+			t.Helper()
+			p := h.Of(history.Subject{Job: name, Rank: history.AllRanks}, time.Now())
+			if (p.Unknown == "") != remembered {
+				t.Errorf("%s: remembered is not %v: %q", name, remembered, p.Unknown)
+			}
+		}
+		add(many...)
+		add(append([]string{"early"}, many...)...)
+		check("early", false)
+		check("0", true)
+		add(many[1:]...) // 0 ended first
+		add(many[2:]...)
+		add(append([]string{"new"}, many[2:]...)...)
+		check("new", true)
+		check("0", false)
+		check("1", true)
+		check("2", true)
+	})
+}
