@@ -10,7 +10,7 @@ import (
 
 // Samples of one want that lie close together in an object on a server are read ahead by one question.
 
-// errAlone says that a read of several samples failed: each is read alone, so that none is blamed for another.
+// errAlone says that a read of several samples failed, and not of their server: each is read alone, so that none is blamed for another.
 var errAlone = errors.New("several samples could not be read by one question")
 
 // arrangement says which reads of a want are worth one question.
@@ -85,14 +85,14 @@ func (a *readAhead) pickRun(q *wantAhead, at int) []*fileAhead {
 	return all
 }
 
-// readRun reads several samples by one question. Where that fails they are left to workers.
+// readRun reads several samples by one question. Where that fails of what is read they are left to workers.
 func (a *readAhead) readRun(q *wantAhead, run []*fileAhead) {
 	indices, bufs := make([]int, len(run)), make([][]byte, len(run))
 	for k, f := range run {
 		indices[k], bufs[k] = f.index, a.room()
 	}
 	err := q.want.job.snapshot.ReadTogether(q.ctx, indices, bufs)
-	if err != nil && q.ctx.Err() == nil {
+	if err != nil && q.ctx.Err() == nil && !dataset.IsOfServer(err) {
 		err = errAlone
 	}
 	for k, f := range run {

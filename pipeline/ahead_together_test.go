@@ -146,6 +146,54 @@ func TestOneOfManyReadTogetherFails(t *testing.T) {
 	}
 }
 
+// What several samples fail of for their server's sake each of them fails of: the server is not asked for each.
+func TestServersTroubleIsOfAllReadTogether(t *testing.T) {
+	for _, status := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
+		s, j, _ := shardJobs(t, Options{Workers: 1}, "false")
+		brief, err := dataset.Open(t.Context(), s.Place("p/x.tar"), dataset.Options{CacheDir: t.TempDir(), Within: 300 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = brief.Close() })
+		failing, err := j.p.Prepare(j.plan, brief)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := make(chan struct{})
+		begun := make(chan struct{}, 100)
+		s.Fail(func(http.ResponseWriter, *http.Request) bool { begun <- struct{}{}; <-held; return false })
+		busy := begin(t, j, batch.Name{List: []batch.Ref{{Index: 60}}}) // the only worker waits for it
+		<-begun
+		var asked atomic.Int32
+		s.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
+			asked.Add(1)
+			w.WriteHeader(status)
+			return true
+		})
+		done := make(chan Result, 1)
+		w := submit(t, failing, batch.Name{Count: 20}, time.Time{}, func(r Result) { done <- r })
+		for !j.p.ahead.hasRead(w) {
+			time.Sleep(time.Millisecond)
+		}
+		before := asked.Load()
+		s.Fail(nil)
+		close(held)
+		if r := <-busy; r.Err != nil {
+			t.Error(r.Err)
+		}
+		if r := <-done; !errors.As(r.Err, new(*ReadError)) || !strings.Contains(r.Err.Error(), fmt.Sprint(status)) || before == 0 {
+			t.Errorf("%d: %v, want what all failed of, after %d questions", status, r.Err, before)
+		}
+	}
+}
+
+// hasRead reports whether all reads of a want have ended.
+func (a *readAhead) hasRead(w *Want) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !slices.ContainsFunc(w.ahead.reads, func(f fileAhead) bool { return f.state < aheadDone })
+}
+
 // A want that is cancelled leaves no reads and no bytes of several samples behind.
 func TestReadTogetherEndsWithItsWant(t *testing.T) {
 	s, j, _ := shardJobs(t, Options{Workers: 1}, "false")

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
@@ -59,7 +60,7 @@ func (j *joined) take(from []byte, at int64) {
 }
 
 // ReadTogether is Read of several samples of one object, in the order in which they lie there, each over its buffer: with as few questions as Extent.Join
-// says, and one version check each. Where it fails nothing is known of any of them, and each has to be read alone.
+// says, and one version check each. Where it fails nothing is known of any of them: unless IsOfServer says so of the error, each has to be read alone.
 func (s *Snapshot) ReadTogether(ctx context.Context, all []int, bufs [][]byte) error {
 	r := requests.Get().(*request)
 	defer requests.Put(r)
@@ -87,6 +88,12 @@ func (s *Snapshot) ReadTogether(ctx context.Context, all []int, bufs [][]byte) e
 		samples[k].extent, _ = s.ExtentOf(&sample)
 	}
 	return s.readThrough(ctx, s.generation.Load(), func(from *source) error { return s.readJoined(ctx, from, &r.object, samples) })
+}
+
+// IsOfServer reports whether a read failed of its server, and not of what was read: of trouble that did not pass, or since this process has no access.
+// Whoever asks the server for other bytes of the object meets the same.
+func IsOfServer(err error) bool {
+	return errors.As(err, new(*store.TroubleError)) || errors.As(err, new(*store.AccessError))
 }
 
 // readJoined reads the samples that the disk which keeps blocks has not.

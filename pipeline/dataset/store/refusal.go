@@ -58,6 +58,18 @@ func (e *absentError) Error() string { return e.text }
 // Is makes it an fs.ErrNotExist.
 func (e *absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
+// TroubleError says that a question was given up: what may pass did not within RemoteOptions.Within.
+type TroubleError struct {
+	cause error // of the last try that was answered, or failed before the time was over
+	tries int
+}
+
+// Error says what the last try failed of.
+func (e *TroubleError) Error() string { return fmt.Sprintf("%v (tried %d times)", e.cause, e.tries) }
+
+// Unwrap returns what the last try failed of.
+func (e *TroubleError) Unwrap() error { return e.cause }
+
 // textOf is the beginning of an answer's body.
 func textOf(a *http.Response) string {
 	const most = 8 << 10

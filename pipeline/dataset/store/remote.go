@@ -166,7 +166,7 @@ func (r *remote) ask(parent context.Context, x *question) error {
 				return parent.Err()
 			}
 			r.server.failed.Add(1)
-			err := fmt.Errorf("%w (tried %d times)", trouble, tries)
+			err := &TroubleError{trouble, tries}
 			t.end(x, err)
 			return err
 		}
