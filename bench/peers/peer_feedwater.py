@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,7 @@ class Peer(Base):
             assert node.stderr is not None
             line = next(line for line in node.stderr if "msg=listening" in line)
             self._addresses.append(line.split("addr=", 1)[1].split()[0])
+            threading.Thread(target=node.stderr.read, daemon=True).start()  # a full pipe would halt the node
 
     def batches(self) -> Iterator[tuple[Any, Any]]:
         """Batches of the Loader."""
