@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,28 +24,6 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server"
 )
-
-// pictureBucket has the pictures of a folder.
-func pictureBucket(t *testing.T) *buckettest.Server {
-	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.Access)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.Secret)
-	t.Setenv("AWS_ENDPOINT_URL", "")
-	t.Setenv("AWS_ENDPOINT_URL_S3", "")
-	s := buckettest.New()
-	t.Cleanup(s.Close)
-	root := folder(t)
-	files, _ := filepath.Glob(filepath.Join(root, "*", "*.jpg"))
-	for _, path := range files {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, _ := filepath.Rel(root, path)
-		s.Put("p/"+filepath.ToSlash(key), data)
-	}
-	return s
-}
 
 // nodeErrorOf waits until a node says what is wrong with it to whoever watches it.
 func nodeErrorOf(t *testing.T, c *cluster, addr, want string) {
@@ -97,7 +73,7 @@ func TestBucketThatGivesNothingAnyMore(t *testing.T) {
 }
 
 func checkBucketGone(t *testing.T, want string, fault func(http.ResponseWriter, *http.Request), here bool) {
-	s, c, log := pictureBucket(t), newCluster(t), &logBook{}
+	s, c, log := buckettest.OfFolder(t, folder(t)), newCluster(t), &logBook{}
 	o := client.Options{Timeout: 5 * time.Second}
 	if here {
 		pipelines := local.New(local.Options{Lists: dataset.Options{CacheDir: t.TempDir()}})

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,20 +20,8 @@ import (
 // bucket has the pictures of a folder, and a job on them.
 func bucket(t *testing.T, o Options) (*buckettest.Server, *Job, string) {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.Access)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.Secret)
-	t.Setenv("AWS_ENDPOINT_URL", "")
-	t.Setenv("AWS_ENDPOINT_URL_S3", "")
-	s := buckettest.New()
-	t.Cleanup(s.Close)
 	dir := folder(t)
-	for key := range pictures() {
-		data, err := os.ReadFile(filepath.Join(dir, key))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Put("p/"+key, data)
-	}
+	s := buckettest.OfFolder(t, dir)
 	p, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

@@ -51,9 +51,6 @@ func (j *Job) versions() (store, versions string) {
 	return digestBoth(store, other), digestBoth(versions, others)
 }
 
-// longAsked is how long a question to a server of objects waits before trainers and logs are told of it.
-const longAsked = 2 * time.Second
-
 // Trouble is what the server that a job's data lies on does not answer, in words; empty: it answers, or the data are files.
 func (j *Job) Trouble() string {
 	for _, s := range []*snapshots.Snapshot{j.data, j.masks} {
@@ -61,7 +58,7 @@ func (j *Job) Trouble() string {
 			continue
 		}
 		if at, ok := s.Data.(interface{ Path() string }); ok {
-			if trouble := dataset.Trouble(at.Path(), longAsked); trouble != nil {
+			if trouble := dataset.Trouble(at.Path(), dataset.LongAsked); trouble != nil {
 				return clipText(trouble.Error())
 			}
 		}

@@ -70,7 +70,7 @@ func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// metricsHandler answers with what c tells, and the usual metrics of the process and of Go's runtime.
+// metricsHandler answers with what collectors of our own tell, and the usual metrics of the process and of Go's runtime.
 func metricsHandler(own ...prometheus.Collector) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})

@@ -34,7 +34,7 @@ func gets(s *buckettest.Server, name string) (n int) {
 
 // TestReadCacheOfBucket: what was read is not asked for again, also by another process; what was replaced is, and never comes from before.
 func TestReadCacheOfBucket(t *testing.T) {
-	server := bucketOf(t, remoteTree(t))
+	server := buckettest.OfFolder(t, remoteTree(t))
 	dir, lists := t.TempDir(), t.TempDir()
 	o := Options{CacheDir: lists, ReadCache: openBlocks(t, dir, 1<<20)}
 	first := openParquet(t, server.Place("p"), o)
@@ -73,7 +73,7 @@ func TestPackedParquet(t *testing.T) {
 	want := tellAll(t, openParquet(t, filepath.Join(root, "x.parquet"), Options{CacheDir: t.TempDir()}))
 	for _, name := range []string{"snappy", "gzip", "zstd", "brotli", "lz4", "snappy_v2", "checksum"} {
 		copyParquet(t, name, filepath.Join(root, "x.parquet"))
-		server := bucketOf(t, root)
+		server := buckettest.OfFolder(t, root)
 		for _, place := range []string{filepath.Join(root, "x.parquet"), server.Place("p/x.parquet")} {
 			blocks := t.TempDir()
 			o := Options{CacheDir: t.TempDir(), ReadCache: openBlocks(t, blocks, 1<<20)}
@@ -100,7 +100,7 @@ func TestPackedParquet(t *testing.T) {
 func TestUnpackedOnce(t *testing.T) {
 	root := t.TempDir()
 	copyParquet(t, "snappy_v2", filepath.Join(root, "x.parquet"))
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	blocks := t.TempDir()
 	s := openParquet(t, server.Place("p/x.parquet"), Options{CacheDir: t.TempDir(), ReadCache: openBlocks(t, blocks, 1<<20)})
 	treetest.Must(t, os.RemoveAll(blocks))

@@ -39,7 +39,7 @@ func TestCheckServerWithin(t *testing.T) {
 
 // TestCheckServer: what is wrong with a place for good is told; trouble that may pass is not.
 func TestCheckServer(t *testing.T) {
-	server := bucketOf(t, shippable(t))
+	server := buckettest.OfFolder(t, shippable(t))
 	url := "?endpoint=" + server.URL
 	for place, says := range map[string]string{
 		server.Place("p"):                                 "",

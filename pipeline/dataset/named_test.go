@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
@@ -35,7 +36,7 @@ func misnamed(t *testing.T) string {
 // servers.
 func TestNamedLayouts(t *testing.T) {
 	root := misnamed(t)
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	for _, c := range []struct{ part, layout, want string }{
 		{"classes", folderLayout, "a/1.jpg 0, b/2.jpg 1"},
 		{"0001", tarLayout, "0001/a.jpg 1"},

@@ -128,6 +128,9 @@ func openStore(folder string, o *Options) (store.Store, error) {
 	return store.OpenFiles(folder, o.Beneath, o.Alive)
 }
 
+// LongAsked is how long a question to a server of objects waits before trainers, watchers and logs are told of it.
+const LongAsked = 2 * time.Second
+
 // Trouble is that of the server with what is read at a place, or below it: which question has waited for an answer for so long at least, for how long,
 // and what its last try failed of, or what the latest failed of. Of files in a folder it is that of all that is read of this folder, without those below
 // it. It is nil where there is none, and of places on disks.

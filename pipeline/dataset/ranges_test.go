@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
@@ -25,7 +26,7 @@ func TestRangesOfFiles(t *testing.T) {
 	root, table := inFiles(t, `{"class_name": "cat"}`, `{"class_name": "dog"}`,
 		`{"path": "x.arrow", "range": [9, 2], "label": 1}`, `{"path": "deep/y.arrow", "range": [0, 4], "label": 0}`,
 		`{"path": "x.arrow", "range": [5, 3], "label": 0}`, `{"path": "x.arrow", "range": [9, 2], "label": 0}`)
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	o := settled(t)
 	o.Table = table
 	here := opened(t, root, o)
@@ -86,7 +87,7 @@ func TestValuesOfRanges(t *testing.T) {
 	root, table := inFiles(t, `{"path": "x.arrow", "range": [9, 2], "txt": "one"}`, `{"path": "deep/y.arrow", "range": [0, 4], "txt": ""}`)
 	o := settled(t)
 	o.Table, o.Values = table, "txt"
-	for _, place := range []string{root, bucketOf(t, root).Place("p")} {
+	for _, place := range []string{root, buckettest.OfFolder(t, root).Place("p")} {
 		s := opened(t, place, o)
 		if s.ValuesInFiles() || !s.Unlabelled() || len(s.Values()) != 1 || s.Values()[0].Most != 3 {
 			t.Errorf("%+v", s.Values())

@@ -17,27 +17,6 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
-// bucketOf starts a server that has the files below a folder, below the prefix p.
-func bucketOf(t *testing.T, root string) *buckettest.Server {
-	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.Access)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.Secret)
-	t.Setenv("AWS_ENDPOINT_URL", "")
-	t.Setenv("AWS_ENDPOINT_URL_S3", "")
-	s := buckettest.New()
-	t.Cleanup(s.Close)
-	treetest.Must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		below, _ := filepath.Rel(root, path)
-		s.Put("p/"+filepath.ToSlash(below), data)
-		return err
-	}))
-	return s
-}
-
 // remoteTree is class folders whose keys have another order than their folders, folders in folders, and other files.
 func remoteTree(t *testing.T) string {
 	t.Helper()
@@ -78,7 +57,7 @@ func opened(t *testing.T, place string, o Options) *Snapshot {
 // same folders on a disk, with pages of any length.
 func TestBucketIsTheFolder(t *testing.T) {
 	root := remoteTree(t)
-	s := bucketOf(t, root)
+	s := buckettest.OfFolder(t, root)
 	s.Put("p/a/", nil) // as consoles mark folders
 	want := tellAll(t, opened(t, root, options(t)))
 	for _, keys := range []int{1, 2, 1000} {
@@ -106,7 +85,7 @@ func TestPartsOnServers(t *testing.T) {
 		treetest.Must(t, w.Close())
 		treetest.Must(t, os.WriteFile(fmt.Sprintf("%s/s-%03d.tar", root, n), file.Bytes(), 0o600))
 	}
-	s := bucketOf(t, root)
+	s := buckettest.OfFolder(t, root)
 	for _, part := range []string{"train.csv", "s-{000..002}.tar", "s-*.tar", "s-00?.tar", "s-001.tar"} {
 		want := tellAll(t, opened(t, filepath.Join(root, part), options(t)))
 		for kind, base := range map[string]string{"s3": s.Place("p"), "http": s.Plain("p")} {
@@ -138,7 +117,7 @@ func TestPartsOnServers(t *testing.T) {
 // Open lists it anew.
 func TestReplacedInBucket(t *testing.T) {
 	root := remoteTree(t)
-	s := bucketOf(t, root)
+	s := buckettest.OfFolder(t, root)
 	o := options(t)
 	data := opened(t, s.Place("p"), o)
 	was, err := os.ReadFile(root + "/a/1.jpg")
@@ -162,7 +141,7 @@ func TestReplacedInBucket(t *testing.T) {
 
 // TestEmptyPlaces say what was looked for, and where.
 func TestEmptyPlaces(t *testing.T) {
-	s := bucketOf(t, remoteTree(t))
+	s := buckettest.OfFolder(t, remoteTree(t))
 	for place, want := range map[string]string{
 		s.Place("none"): "nothing lies below it on the server", s.Place("p/none.csv"): "not exist", s.Place("p/none-{0..1}.tar"): "not exist", s.Place("p/*.tar"): "nothing is called",
 		strings.Replace(s.Place("p"), "data", "other", 1): "no bucket other", s.Plain("p"): "{000..146}",
@@ -176,7 +155,7 @@ func TestEmptyPlaces(t *testing.T) {
 // TestListsThroughTrouble: a tenth of the answers is 503, and the list is the same.
 func TestListsThroughTrouble(t *testing.T) {
 	root := remoteTree(t)
-	s := bucketOf(t, root)
+	s := buckettest.OfFolder(t, root)
 	s.PageKeys = 1
 	want := tellAll(t, opened(t, root, options(t)))
 	var asked atomic.Int64
@@ -194,7 +173,7 @@ func TestListsThroughTrouble(t *testing.T) {
 
 // TestTroubleOfPlaces: trouble is told of where it is, and of folders above it. Files in a folder have that of this folder.
 func TestTroubleOfPlaces(t *testing.T) {
-	s := bucketOf(t, remoteTree(t))
+	s := buckettest.OfFolder(t, remoteTree(t))
 	s.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
 		buckettest.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
@@ -245,7 +224,7 @@ func TestPlacesOfServers(t *testing.T) {
 func TestTableOfABucket(t *testing.T) {
 	root, table := remoteTree(t), filepath.Join(t.TempDir(), "1.jsonl")
 	treetest.Must(t, os.WriteFile(table, []byte(`{"class_name": "x"}`+"\n"+`{"path": "z z/+&=%20.jpg", "label": 0}`+"\n"+`{"path": "a/1.jpg", "label": 0}`+"\n"), 0o600))
-	s := bucketOf(t, root)
+	s := buckettest.OfFolder(t, root)
 	o := options(t)
 	o.Table = table
 	want := tellAll(t, opened(t, root, o))

@@ -40,7 +40,7 @@ func shippable(t *testing.T) string {
 // TestShippedLists: whoever opens a place takes the list that lies beside the data, which says what a scan finds, and looks for no sample.
 func TestShippedLists(t *testing.T) {
 	root := shippable(t)
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	for _, c := range []struct {
 		place, where string
 		values       string
@@ -116,7 +116,7 @@ func TestShippedListsThatAreNotTrue(t *testing.T) {
 
 // TestShippedListOfABucket: it is the data set until it is made anew or removed; what was replaced is an error that says so.
 func TestShippedListOfABucket(t *testing.T) {
-	server := bucketOf(t, shippable(t))
+	server := buckettest.OfFolder(t, shippable(t))
 	place, o := server.Place("p/classes"), fresh(t)
 	f := ship(t, place, o)
 	server.Put("p/classes/b/4.jpg", []byte("more"))

@@ -40,7 +40,7 @@ func TestReadTogether(t *testing.T) {
 	root := t.TempDir()
 	const samples = 60
 	treetest.Must(t, os.WriteFile(root+"/x.tar", drawShard(t, r, samples), 0o600))
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	for _, values := range []string{"", "txt"} {
 		for _, cached := range []bool{false, true} {
 			o := options(t)
@@ -134,7 +134,7 @@ func TestReadTogetherOfWhatChanged(t *testing.T) {
 	root := t.TempDir()
 	shard := string(shardOf(t, "a.jpg", "picture a", "b.jpg", "picture b"))
 	treetest.Must(t, os.WriteFile(root+"/x.tar", []byte(shard), 0o600))
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	s := opened(t, server.Place("p/x.tar"), options(t))
 	server.Put("p/x.tar", []byte(strings.Replace(shard, "picture", "another", 1)))
 	for _, heedless := range []bool{false, true} {

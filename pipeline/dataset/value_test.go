@@ -34,7 +34,7 @@ func TestValuesOfShards(t *testing.T) {
 		"a.txt", "before", "a.jpg", "picture a", "a.json", "{}",
 		"b.jpg", "picture b", "b.big", far, "b.json", "[1]", "b.txt", "",
 		"c.json", "", "c.txt", "c's", "c.jpg", "picture c"), 0o600))
-	server := bucketOf(t, root)
+	server := buckettest.OfFolder(t, root)
 	place := "s3://" + buckettest.Bucket + "/p/x.tar?endpoint=" + server.URL
 	o := options(t)
 	o.Values = "txt,json"

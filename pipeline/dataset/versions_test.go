@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
@@ -12,7 +13,7 @@ import (
 // the same size, which the fingerprint does not tell. Each prefix of a bucket lies in one store.
 func TestVersions(t *testing.T) {
 	root := shippable(t)
-	server, other := bucketOf(t, root), bucketOf(t, root)
+	server, other := buckettest.OfFolder(t, root), buckettest.OfFolder(t, root)
 	if store, versions := opened(t, root+"/classes", fresh(t)).Versions(); store != "" || versions != "" {
 		t.Errorf("a folder: %q, %q", store, versions)
 	}
@@ -53,7 +54,7 @@ func TestVersions(t *testing.T) {
 // TestShippedListOfReplacedObjects: a list that was made anew for an object which was replaced by one of the same size takes the place of the one before,
 // whose fingerprint it has.
 func TestShippedListOfReplacedObjects(t *testing.T) {
-	server := bucketOf(t, shippable(t))
+	server := buckettest.OfFolder(t, shippable(t))
 	place, o := server.Place("p/classes"), fresh(t)
 	before := ship(t, place, o)
 	opened(t, place, o)

@@ -83,15 +83,12 @@ func (l *Load) describeNode(before, after reading) *pb.NodeStatus {
 	return n
 }
 
-// longAsked is how long a question to a server of objects waits before it is told of.
-const longAsked = 2 * time.Second
-
 // describeTrouble says what roots do not answer, in words; empty: none. Of a root on a server it says which object is waited for, and what the server
 // answered last.
 func describeTrouble(roots *bulkhead.Roots) string {
 	var all []string
 	for _, r := range roots.States() {
-		trouble := dataset.Trouble(r.Folder, longAsked)
+		trouble := dataset.Trouble(r.Folder, dataset.LongAsked)
 		switch {
 		case r.Sick && trouble != nil:
 			all = append(all, fmt.Sprintf("the storage of %s does not answer for %s: %v", r.Name, time.Since(r.Since).Round(time.Second), trouble))
