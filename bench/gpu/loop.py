@@ -16,13 +16,14 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import repeat
+from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from feedwater._meter.idle import Meter
-from feedwater._meter.pace import Pace
+from feedwater._meter.pace import Pace, StepTime
 from gaps import NEXT, read
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -163,16 +164,29 @@ class Readings:
         return fmean(known) if known else None
 
 
-def turns(batches: Iterator[Any], step: Step, pace: Pace, steps: int) -> None:
-    """So many steps. When it returns the GPU has done them all."""
+class Known(NamedTuple):
+    """Steps whose idle the meter knows."""
+
+    steps: int
+    idle_s: float
+    step_s: float
+
+
+def turns(batches: Iterator[Any], step: Step, pace: Pace, steps: int) -> Known:
+    """So many steps, and what the meter says of them. When it returns the GPU has done them all."""
+    times: list[StepTime | None] = []
     for _ in range(steps):
         entered = pace.enter_next()
         with record_function(f"{NEXT}next"):
             images, labels = next(batches)
         pace.leave_next(entered)
+        times.append(pace.step)
         step(images, labels)
     torch.cuda.synchronize()
     pace.meter.read_marks()
+    idle = [(one.idle_s, one.step_s) for one in times if one is not None and one.idle_s is not None]
+    known = [(idle_s, step_s) for idle_s, step_s in idle if not isnan(idle_s)]
+    return Known(len(known), sum(idle_s for idle_s, _ in known), sum(step_s for _, step_s in known))
 
 
 def meter_us(turns: int = 2000) -> float:
@@ -193,19 +207,18 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
     step, pace = Step(args.kind), Pace()
     turns(batches, step, pace, args.warm)
     pace.end_pass()  # the synchronize was no step
-    idle_s, known_s = pace.meter.idle_s, pace.meter.step_s
     readings = Readings(args.nvml)
     tracing = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if args.trace else nullcontext()
     began, waited = time.perf_counter(), pace.wait_s
     with tracing as profiler:
-        turns(batches, step, pace, args.steps)
+        known = turns(batches, step, pace, args.steps)
     took = time.perf_counter() - began
     told: dict[str, Any] = {
         "step_s": took / args.steps,
         "images_s": args.steps * args.batch / took,
         "wait_s": (pace.wait_s - waited) / args.steps,
-        "meter_idle_s": None if pace.meter.unknown else (pace.meter.idle_s - idle_s) / args.steps,
-        "meter_share": None if pace.meter.unknown else (pace.meter.idle_s - idle_s) / (pace.meter.step_s - known_s),
+        "meter_idle_s": known.idle_s / known.steps if known.steps else None,
+        "meter_share": known.idle_s / known.step_s if known.steps else None,
         "idle_unknown": pace.meter.unknown,
         "meter_us": meter_us(),
         "nvml": readings.end(),

@@ -41,7 +41,7 @@ class Figures:
         }
         idle_of_s = stats.idle_step_s - before.idle_step_s
         if stats.idle_s is not None and idle_of_s > 0:
-            found["data/idle_share"] = (stats.idle_s - (before.idle_s or 0.0)) / idle_of_s
+            found["data/idle_share"] = max(0.0, stats.idle_s - (before.idle_s or 0.0)) / idle_of_s
         return found
 
 

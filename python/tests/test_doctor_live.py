@@ -148,7 +148,10 @@ def test_of_counters() -> None:
     assert of(skipped=50).cause == "bad-images"
     unfelt = of(idle_s=0.01, idle_step_s=10.0, idle_unknown="")
     assert (unfelt.verdict, unfelt.cause) == ("healthy", "gpu-bound"), "waits that the GPU did not feel"
-    assert of(idle_unknown="the program uses further streams").cause == "idle-unknown"
+    unseen = {"idle_unknown": "the program works on a stream that torch did not make"}
+    assert of(**unseen).cause == of(**unseen, idle_most_share=0.3).cause == "idle-unknown"
+    assert of(**unseen, idle_s=0.0, idle_step_s=1.0, idle_most_share=0.3).cause == "idle-unknown", "of a few steps"
+    assert of(**unseen, idle_most_share=0.001).cause == "gpu-bound", "whatever those streams do"
 
 
 def test_one_law_for_all_that_judge_a_loop() -> None:

@@ -220,7 +220,7 @@ def test_the_gpus_clock() -> None:
     for work, idle in ((0.020, 0.0), (0.010, 0.010)):
         clock = SimClock()
         gpu: Any = SimGpu(clock)
-        stream = Stream(Meter(lambda gpu=gpu: gpu, follow=False, closely=True))
+        stream = Stream(Meter(lambda gpu=gpu: gpu, closely=True))
         rows = []
         for step in range(20):
             stream.enter_next()
@@ -239,17 +239,25 @@ def test_the_gpus_clock() -> None:
         assert all(row.dry == (work < 0.005) for row in late)
 
 
-def test_further_streams_are_unknown() -> None:
-    clock = SimClock()
-    gpu: Any = SimGpu(clock)
-    gpu.other_work = "the program uses further streams"
-    stream = Stream(Meter(lambda: gpu, follow=False, closely=True))
-    for step in range(10):
-        stream.enter_next()
-        clock.spend(0.01)
-        stream.leave_next(Row(1, 2, 0, 0, False), step)
-    stream.read_marks()
-    assert stream.unknown == "the program uses further streams"
+def test_further_streams_are_measured_but_those_of_other_libraries() -> None:
+    for foreign in (False, True):
+        clock = SimClock()
+        gpu: Any = SimGpu(clock)
+        if foreign:
+            gpu.foreign.add((0, 9))
+        stream = Stream(Meter(lambda gpu=gpu: gpu, closely=True))
+        for step in range(20):
+            stream.enter_next()
+            clock.spend(0.01)
+            row = Row(10_000_000, 20_000_000, 0, 0, False)
+            stream.leave_next(row, step)
+            gpu.launch(0.01)
+            gpu.read_loss()
+            gpu.launch(0.004, stream=(0, 9))
+        gpu.synchronize()
+        stream.read_marks()
+        assert stream.unknown == ("the program works on a stream that torch did not make" if foreign else "")
+        assert row.idle_ns == (None if foreign else pytest.approx(6e6, rel=0.01))
 
 
 class Iterator:

@@ -132,7 +132,7 @@ def test_idle_that_stays_unknown_keeps_no_step_back(at_once: None) -> None:
     pace, feed = Pace(Meter(lambda: gpu)), Meanwhile()
     pulse = reports.Pulse(pace, feed)  # type: ignore[arg-type]
     pulse.begin_pass(RangeOrder(10000, 10, "short", None), 10, Ranks(0, 1))
-    gpu.free_at = math.inf  # the GPU hangs: no mark is ever reached
+    gpu.free[0, 0] = math.inf  # the GPU hangs: no mark is ever reached
     for number in range(200):
         pace.leave_next(pace.enter_next())
         pulse.note_step(Step(0, 10 * number, 10, 10 * number, 10, 10))

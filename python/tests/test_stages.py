@@ -280,7 +280,7 @@ def test_work_on_another_stream_counts_where_it_is_waited_for(clock: SimClock, m
             gpu.place = (0, 7)
             model(batch)
             gpu.place = (0, 0)
-        gpu.other_work = "the program uses further streams"
+        gpu.launch(0.001, stream=(0, 9))
     assert means(s) == {"data wait": 4.0, "other": 3.0, "step": 7.0}
     assert "counts where the loop's stream waits for it" in str(s)
     assert "the program uses further streams" in str(s)
@@ -704,4 +704,4 @@ def test_torch_is_not_imported() -> None:
 def test_the_hosts_clock_goes_on() -> None:
     clock = Host()
     first, second = clock.record_mark(), clock.record_mark()
-    assert first.done() and first.until(second) >= 0 and clock.find_elsewhere(first.place) == ""
+    assert first.done() and first.until(second) >= 0 and not clock.find_streams(first.place).found

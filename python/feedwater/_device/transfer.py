@@ -57,8 +57,8 @@ class Transfer:
         self._under_way: deque[Upload] = deque()
         """In the order of our stream."""
         self._warned = False
-        self.landed: Callable[[], None] = _do_nothing
-        """Told when the current stream has been made to wait for a batch, and has got no further work."""
+        self.landed: Callable[[Any], None] = _do_nothing
+        """Told of the current stream when it has been made to wait for a batch, and has got no further work."""
 
     def start_upload(self, sources: Mapping[str, Any], held: Any) -> Upload:
         """Begins to copy tensors of the host. held is let go of when the GPU has read them, however long that takes.
@@ -77,8 +77,8 @@ class Transfer:
         runtime = self.runtime
         assert upload.event is not None
         runtime.await_event(upload.event)
-        self.landed()
         stream = runtime.current_stream()
+        self.landed(stream)
         if stream != upload.stream:
             for tensor in upload.tensors.values():
                 runtime.keep_for_stream(tensor, stream)
@@ -139,5 +139,5 @@ class Transfer:
         self._under_way = deque()
 
 
-def _do_nothing() -> None:
+def _do_nothing(_: Any) -> None:
     """Nobody wants to know."""

@@ -6,16 +6,18 @@ The interface is small, so that a simulated GPU can stand in. torch is never imp
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .._common.gpu_streams import used_streams
 from .._common.torch_modes import imported_torch
 
-__all__ = ["Cuda", "Gpu", "Mark", "find_gpu", "synchronize_gpu"]
+__all__ = ["Cuda", "Gpu", "Mark", "Place", "Streams", "find_gpu", "synchronize_gpu"]
 
+Place = tuple[int, int]
+"""A GPU's number, and the handle of a stream on it."""
 SPARE_EVENTS = 64
-MOST_FURTHER = 4
-"""Streams beside the loop's that marks are recorded on."""
+"""Of each GPU."""
+FOREIGN = "the program works on a stream that torch did not make"
 PRIORITIES, STREAMS_OF_A_PRIORITY = (0, -1, -2, -3), 32
 """Of torch's streams."""
 
@@ -24,8 +26,13 @@ class Mark(Protocol):
     """A point in the stream's work. It is reached when the stream has done all that was submitted before."""
 
     @property
-    def place(self) -> tuple[int, int]:
+    def place(self) -> Place:
         """Device and stream it was recorded on."""
+        ...
+
+    @property
+    def stream(self) -> Any:
+        """What to record further marks there by, at any time; None where the stream may be gone by then."""
         ...
 
     def done(self) -> bool:
@@ -33,8 +40,17 @@ class Mark(Protocol):
         ...
 
     def until(self, later: Any) -> float:
-        """Seconds on the GPU's clock from this mark to a later one of the same kind; both must be reached."""
+        """Seconds on the GPU's clock from this mark to a later one of the same GPU; both must be reached."""
         ...
+
+
+class Streams(NamedTuple):
+    """Where a program works on GPUs."""
+
+    found: dict[Place, Any]
+    """Streams that marks can be recorded on."""
+    unseen: str = ""
+    """Why there may be work on others; "" if that is not known of any."""
 
 
 class Gpu(Protocol):
@@ -52,22 +68,18 @@ class Gpu(Protocol):
         """Whether the stream that the calling thread uses now has done all that was submitted to it; does not wait."""
         ...
 
-    def find_elsewhere(self, place: tuple[int, int]) -> str:
-        """Why that stream is not all of this process's GPU work; "" if it seems to be. May cost a millisecond."""
-        ...
-
-    def find_further(self, place: tuple[int, int]) -> list[Any] | None:
-        """The streams that together with that one seem to be all of it; None if marks cannot be had on all."""
+    def find_streams(self, place: Place) -> Streams:
+        """Streams beside that one which have work now, or memory. May cost some milliseconds."""
         ...
 
 
 class CudaMark:
     """An event of torch.cuda, and where it was recorded last."""
 
-    __slots__ = ("event", "place")
+    __slots__ = ("event", "place", "stream")
 
     def __init__(self, event: Any) -> None:
-        self.event, self.place = event, (0, 0)
+        self.event, self.place, self.stream = event, (0, 0), None
 
     def done(self) -> bool:
         """Whether the stream has come so far."""
@@ -83,53 +95,57 @@ class Cuda:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._spare: list[CudaMark] = []
+        self._spare: dict[int, list[CudaMark]] = {}
+        """By GPU: an event stays with the one that it was recorded on first."""
 
     def record_mark(self, stream: Any = None) -> CudaMark | None:
         """Records an event on the current stream, or on stream; none into a CUDA graph that is being captured."""
         cuda = self._torch.cuda
         if cuda.is_current_stream_capturing():
             return None
-        mark = self._spare.pop() if self._spare else CudaMark(cuda.Event(enable_timing=True))
         stream = cuda.current_stream() if stream is None else stream
+        spare = self._spare.get(stream.device_index)
+        mark = spare.pop() if spare else CudaMark(cuda.Event(enable_timing=True))
         mark.event.record(stream)
         mark.place = (stream.device_index, stream.cuda_stream)
+        mark.stream = None if _is_foreign(stream) else stream
         return mark
 
     def free_mark(self, mark: CudaMark) -> None:
         """Keeps the event for another mark; it is recorded anew then."""
-        if len(self._spare) < SPARE_EVENTS:
-            self._spare.append(mark)
+        spare = self._spare.setdefault(mark.place[0], [])
+        if len(spare) < SPARE_EVENTS:
+            spare.append(mark)
 
     def is_idle(self) -> bool:
         """Asks the current stream; not while it is captured, as the question would end that."""
         cuda = self._torch.cuda
         return not cuda.is_current_stream_capturing() and bool(cuda.current_stream().query())
 
-    def find_elsewhere(self, place: tuple[int, int]) -> str:
-        """Judges by the memory that tensors hold: the allocator notes the device and the stream it was taken for."""
+    def find_streams(self, place: Place) -> Streams:
+        """Asks each stream of torch's for work, and the allocator for what memory was taken for, where it tells.
+
+        Those of other libraries are not followed: they may be destroyed at any time.
+        """
         cuda = self._torch.cuda
-        if cuda.get_allocator_backend() != "native":
-            return f"the allocator {cuda.get_allocator_backend()} does not tell which streams are in use"
-        for device, stream in used_streams(cuda):
-            if device != place[0]:
-                return f"this process works on GPU {device} as well as on {place[0]}"
-            if stream != place[1]:
-                return "the program uses further streams"
-        return ""
+        if cuda.get_allocator_backend() == "native":
+            used = used_streams(cuda)
+            gpus = {place[0], *(gpu for gpu, _ in used)}
+        else:
+            used = set()
+            gpus = {gpu for gpu in range(cuda.device_count()) if self._torch._C._cuda_hasPrimaryContext(gpu)}
+        pool = {at: stream for gpu in sorted(gpus) for at, stream in self._list_pool(gpu).items() if at != place}
+        found = {at: stream for at, stream in pool.items() if at in used or self._is_busy(stream)}
+        return Streams(found, FOREIGN if used - pool.keys() - {place} else "")
 
-    def find_further(self, place: tuple[int, int]) -> list[Any] | None:
-        """Those that torch made, which it never destroys; None where another library's is among them, or too many."""
-        if self._torch.cuda.get_allocator_backend() != "native":
-            return None
-        used = used_streams(self._torch.cuda) - {place}
-        known = self._list_pool(place[0]) if used else {}
-        if len(used) > MOST_FURTHER or any(device != place[0] or stream not in known for device, stream in used):
-            return None
-        return [known[stream] for _, stream in sorted(used)]
+    def _is_busy(self, stream: Any) -> bool:
+        """Whether a stream has work. One that another thread captures is not asked: the question would end that."""
+        cuda = self._torch.cuda
+        with cuda.stream(stream):
+            return not cuda.is_current_stream_capturing() and not stream.query()
 
-    def _list_pool(self, device: int) -> dict[int, Any]:
-        """All streams of a GPU that torch gives out, by their handles.
+    def _list_pool(self, device: int) -> dict[Place, Any]:
+        """All streams of a GPU that torch gives out, which it never destroys.
 
         It gives them out in turn, so asking for all of a priority leaves the turn where it was.
         """
@@ -137,7 +153,12 @@ class Cuda:
         streams = [cuda.default_stream(device)]
         for priority in PRIORITIES:
             streams += [cuda.Stream(device, priority=priority) for _ in range(STREAMS_OF_A_PRIORITY)]
-        return {stream.cuda_stream: stream for stream in streams}
+        return {(device, stream.cuda_stream): stream for stream in streams}
+
+
+def _is_foreign(stream: Any) -> bool:
+    """Whether another library made it: torch numbers those by their handles, and its own otherwise."""
+    return bool(stream.cuda_stream and stream.stream_id == stream.cuda_stream)
 
 
 def find_gpu() -> Gpu | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 from .idle import Meter, Reading
 
@@ -38,7 +39,7 @@ class Stats:
     """Broken samples replaced by others (on_error="substitute")."""
     agent_restarts: int
     idle_s: float | None
-    """Time the GPU stood still because the loop was blocked in next; None: unknown, see idle_unknown.
+    """Time the GPU stood still because the loop was blocked in next; None: unknown of every step, see idle_unknown.
 
     Per step, the time between two events in the loop's stream, recorded when next is called and when the batch is
     there, and at most the wait: what of the wait the stream had nothing to do in. Steps whose events the GPU has not
@@ -46,16 +47,22 @@ class Stats:
     the stream had run dry.
     """
     idle_step_s: float
-    """Time of the steps of the loop that idle_s is of."""
+    """Time of the steps of the loop that idle_s is of: those whose idle is known."""
     last_idle_s: float | None
-    """idle_s of the last step that was read."""
+    """idle_s of the last step that was read; None: unknown."""
     idle_unknown: str
-    """Why idle_s is None; "" if it is known. Unknown are work of other threads, GPUs and libraries, and no CUDA."""
+    """Why the last step is not part of idle_s; "" if it is. Unknown are loops of other threads, streams of other
+    libraries, and no CUDA.
+    """
 
     transfer_s: float | None = None
     """With device="cuda": time the GPU stood still for the copy of a batch that was there, apart from idle_s.
 
     None: unknown, as idle_s is, or because the program copies.
+    """
+    idle_most_share: float | None = None
+    """An upper bound of idle_share over all steps that were read, those too whose idle is not known, as work on a
+    stream may fill it that cannot be seen; None: nothing was read.
     """
 
     @property
@@ -103,18 +110,17 @@ class Pace:
 
     def enter_next(self) -> float:
         """next was called."""
-        now = perf_counter()
         self._inside = self._stopped = 0.0
-        self.meter.enter_next()
-        return now
+        self.meter.enter_next()  # a look for streams is no wait
+        return perf_counter()
 
     def note_arrival(self) -> None:
         """The batch is there; what follows inside next is batch_transform."""
         self.meter.note_arrival()
 
-    def note_landing(self) -> None:
-        """The loop's stream waits for the batch's copy to the GPU."""
-        self.meter.note_landing()
+    def note_landing(self, stream: Any = None) -> None:
+        """That stream, the loop's if there is none, waits for the batch's copy to the GPU."""
+        self.meter.note_landing(stream)
 
     def note_transform(self, seconds: float) -> None:
         """batch_transform took so long: work of the loop, no wait for us."""

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-from .._meter.gpu_events import Gpu, Mark
+from .._meter.gpu_events import Gpu, Mark, Place, Streams
 from .._meter.marks import Marks
 
 __all__ = ["BACKWARD", "COPY", "DATA", "FORWARD", "OPTIMIZER", "OTHER", "STAGES", "Host", "Loop", "Timeline"]
@@ -37,6 +37,7 @@ class Instant(float):
 
     __slots__ = ()
     place = (-1, 0)
+    stream = None
 
     def done(self) -> bool:
         """A moment that was taken has come."""
@@ -61,13 +62,9 @@ class Host:
         """There is no stream that could have work to do."""
         return True
 
-    def find_elsewhere(self, place: tuple[int, int]) -> str:
+    def find_streams(self, place: Place) -> Streams:
         """Work of other threads is not looked for."""
-        return ""
-
-    def find_further(self, place: tuple[int, int]) -> list[Any] | None:
-        """There is one clock."""
-        return None
+        return Streams({})
 
 
 class Loop:
@@ -139,7 +136,7 @@ class Timeline:
         """By loader, and by iterator."""
         self.strayed = False
         """Whether a stage was on another stream than the call of next. Its work counts where it is waited for."""
-        self.home: tuple[int, int] | None = None
+        self.home: Place | None = None
         self._open: dict[Loop, None] = {}
         """Loops with a step begun."""
         self._totals = [0.0] * len(STAGES)
@@ -171,10 +168,15 @@ class Timeline:
 
     def find_elsewhere(self) -> str:
         """Why the loop's stream is not all of the GPU's work; "" if it seems to be, or there is none."""
+        home = self.home
         try:
-            return self.clock.find_elsewhere(self.home) if self.home is not None else ""
+            found, unseen = self.clock.find_streams(home) if home is not None else Streams({})
         except (RuntimeError, AttributeError, KeyError, NotImplementedError):
             return ""
+        other = next((gpu for gpu, _ in found if home is not None and gpu != home[0]), None)
+        if other is not None and home is not None:
+            return f"this process works on GPU {other} as well as on {home[0]}"
+        return unseen or ("the program uses further streams" if found else "")
 
     def in_own_thread(self) -> bool:
         """Whether the calling thread is the loop's, and no forked child's."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
+from .._common.constants import BOUND_SHARE
 from .._meter.gpu_events import synchronize_gpu
 from .._meter.idle import NO_GPU
 from .._meter.pace import Stats
@@ -75,13 +76,21 @@ def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
         step_s=stats.step_s / stats.batches,
         wait=stats.wait_share,
         gpu=gpu,
-        idle=stats.idle_share if gpu else None,
+        idle=_judge_idle(stats) if gpu else None,
         idle_unknown=stats.idle_unknown if gpu else "",
         fetches=0,
         host=False,
         broken=(stats.skipped + stats.substituted) / max(1, stats.samples),
     )
     return judge_loop(s)
+
+
+def _judge_idle(stats: Stats) -> float | None:
+    """Where a stream may work that nobody sees, the bound, if that is too little to matter."""
+    most = stats.idle_most_share
+    if stats.idle_unknown and most is not None and most < BOUND_SHARE:
+        return most
+    return None if stats.idle_unknown else stats.idle_share
 
 
 # -- the loop ----------------------------------------------------------------------------------------------------------

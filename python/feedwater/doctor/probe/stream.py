@@ -47,7 +47,7 @@ class Stream:
     """The stream of one loop."""
 
     def __init__(self, meter: Meter | None = None) -> None:
-        self.meter = meter or Meter(follow=False, closely=True)
+        self.meter = meter or Meter(closely=True)
 
     @property
     def unknown(self) -> str:
