@@ -17,6 +17,7 @@ import feedwater._device.runtime
 import feedwater._meter.gpu_events
 import feedwater._meter.pace
 import feedwater._meter.pulse
+import feedwater._stages.timeline
 from feedwater._meter.gpu_events import FOREIGN, Cuda, Streams, find_gpu
 from feedwater._meter.idle import Meter, Turn
 from feedwater._meter.pace import Pace
@@ -420,32 +421,87 @@ def test_transfer_is_unknown_where_the_program_copies(monkeypatch: pytest.Monkey
     assert loop.pace.meter.stats_fields()["idle_s"] is not None
 
 
+class Device:
+    """A Loader's GPU, on which each batch comes after a second, and its copy ends half a second later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from fake_cuda import FakeCuda
+
+        self.clock, self.cuda = SimClock(), FakeCuda()
+        self.gpu = SimGpu(self.clock)
+        self._patch = monkeypatch
+        monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: self.gpu)
+        monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
+        monkeypatch.setattr(feedwater._device.runtime, "find_runtime", lambda *_: self.cuda)
+        for module in (feedwater._meter.pace, feedwater._meter.pulse, feedwater._stages.timeline):
+            monkeypatch.setattr(module, "perf_counter", self.clock)
+        record = self.gpu.record_mark  # the two fakes are one GPU, with streams of different kinds
+        monkeypatch.setattr(self.gpu, "record_mark", lambda stream=None: record())
+        self._wait = self.cuda.await_event
+        monkeypatch.setattr(self.cuda, "await_event", self.wait_for_copy)
+
+    def wait_for_copy(self, event: Any) -> None:
+        self.gpu.await_copy(self.clock.now + 0.5)
+        self._wait(event)
+
+    def slow_down(self, loader: Any) -> None:
+        take = loader._engine.feed.take_batch
+        self._patch.setattr(loader._engine.feed, "take_batch", lambda *a: self.clock.spend(1.0) or take(*a))
+
+
 def test_a_loader_on_a_gpu_tells_transfer_apart(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from fake_cuda import FakeCuda
-
-    clock = SimClock()
-    gpu, cuda = SimGpu(clock), FakeCuda()
-    monkeypatch.setattr(feedwater._meter.gpu_events, "find_gpu", lambda: gpu)
-    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
-    monkeypatch.setattr(feedwater._device.runtime, "find_runtime", lambda *_: cuda)
-    monkeypatch.setattr(feedwater._meter.pace, "perf_counter", clock)
-    monkeypatch.setattr(feedwater._meter.pulse, "perf_counter", clock)
-    wait = cuda.await_event
-    record = gpu.record_mark  # the two fakes are one GPU, with streams of different kinds
-    monkeypatch.setattr(gpu, "record_mark", lambda stream=None: record())
-    monkeypatch.setattr(cuda, "await_event", lambda event: gpu.await_copy(clock.now + 0.5) or wait(event))
+    device = Device(monkeypatch)
     with fake.loader(device="cuda") as loader:
-        take = loader._engine.feed.take_batch
-        monkeypatch.setattr(loader._engine.feed, "take_batch", lambda *a: clock.spend(1.0) or take(*a))
+        device.slow_down(loader)
         for _ in loader:
-            gpu.launch(4.0)
-            gpu.synchronize()
+            device.gpu.launch(4.0)
+            device.gpu.synchronize()
         stats = loader.stats()
         assert (stats.idle_s, stats.transfer_s) == (10.0, 5.0)
         told = [step for line in fake.log("pulse") for step in line["pulse"]]
     assert told
     assert all(step[3:] == [1.0, 0.5] for step in told)
+
+
+def test_a_copy_for_which_the_host_waits_is_transfer_too(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from memory that the driver does not register."""
+    pytest.importorskip("torch")
+    device = Device(monkeypatch)
+    device.cuda.refuse = "out of locked memory"
+    copy = device.cuda.copy_to_gpu
+    monkeypatch.setattr(device.cuda, "copy_to_gpu", lambda pairs: device.clock.spend(0.25) or copy(pairs))
+    builder = "feedwater._batch.device_batch.DeviceBuilder.send_ahead"
+    monkeypatch.setattr(builder, lambda self: self._transfer.release_done())  # each copy begins when the loop asks
+    with fake.loader(device="cuda") as loader:
+        device.slow_down(loader)
+        for _ in loader:
+            device.gpu.launch(4.0)
+            device.gpu.synchronize()
+        stats = loader.stats()
+    assert (stats.idle_s, stats.transfer_s) == (10.0, 7.5)
+
+
+def test_stages_tell_a_loaders_copy_from_the_wait_for_data(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    device = Device(monkeypatch)
+    with fake.loader(device="cuda") as loader, feedwater.stages(torch.nn.Linear(1, 1)) as stages:
+        device.slow_down(loader)
+        for _ in range(2):
+            for _ in loader:
+                device.gpu.launch(4.0, 0)
+                device.gpu.synchronize()
+        found = {row.stage: row.mean_s for row in stages.rows()}
+    assert stages.clock == "gpu"
+    assert found == {
+        "data wait": pytest.approx(1.0),
+        "host-to-device": pytest.approx(0.5),
+        "other": pytest.approx(4.0),
+        "step": pytest.approx(5.5),
+        "forward": 0,
+        "backward": 0,
+        "optimizer": 0,
+    }
 
 
 def test_events_are_read_only_when_the_gpu_has_come_to_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,6 +237,8 @@ class Engine:
         while (step := self.feed.find_wanted_step(self.cursor.at.place) or self._next_step()) is not None:
             done = self._take_step(step) if step.size else None
             errors = done.errors if done is not None else []
+            if self._transfer is not None and self.python is None and not errors:
+                self.pace.note_arrival()  # what follows is the copy
             rows = self._builder.gather_rows(step, done, self._slot_room.is_full)
             totals = self._count_rows(rows, errors)
             if not len(rows.labels):

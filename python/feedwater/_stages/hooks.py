@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _pass
+from .._device.transfer import Transfer
 from .._meter import gpu_events
 from .timeline import BACKWARD, COPY, DATA, FORWARD, OPTIMIZER, OTHER, Host, Loop, Timeline
 
@@ -80,11 +81,22 @@ class Hooks:
 
     def _hook_loaders(self) -> None:
         self._replace_attribute(_pass.Pass, "__next__", functools.partial(self._hook_next, self._pass_place))
+        self._replace_attribute(Transfer, "receive_tensors", self._hook_landing)
         module = sys.modules.get("torch.utils.data.dataloader")
         if module is not None:
             self._replace_attribute(module.DataLoader, "__iter__", self._hook_iter)
             place = functools.partial(self._hook_next, self._iterator_place)
             self._replace_attribute(module._BaseDataLoaderIter, "__next__", place)
+
+    def _hook_landing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Of a batch that a Loader copies: what the loop's stream waits for it is the copy's, though inside next."""
+
+        def receive(transfer: Transfer, *args: Any) -> Any:
+            if not self._is_seen():
+                return original(transfer, *args)
+            return self._time_call(COPY, object(), original, transfer, *args)
+
+        return receive
 
     def _hook_iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def begin(loader: Any) -> Any:
