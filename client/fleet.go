@@ -266,10 +266,12 @@ func (f *Fleet) handleLoss(m *member, err error) {
 		return
 	}
 	quit := errors.Is(err, context.Canceled) && (m.changed != "" || !m.chosen) // by us, and said why, or not needed
-	if now := m.stateAt(time.Time{}); now != was && !quit {
+	now, failed := m.stateAt(time.Time{}), f.opener.hasFailed()
+	f.opener.checkOpen()
+	told := f.opener.hasFailed() && !failed // by the error of Open
+	if now != was && !quit && !told {
 		f.job.log.Warn("node "+string(now), "node", m.node.Addr(), "err", err)
 	}
-	f.opener.checkOpen()
 }
 
 // handleNotice takes what a node told of itself at a time.

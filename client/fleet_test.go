@@ -102,6 +102,24 @@ func TestOneCopyIsDamaged(t *testing.T) {
 	})
 }
 
+// TestRefusalIsToldOnce: what the error of Open says is not a warning besides. Of a node that others stand in for it is one.
+func TestRefusalIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start("a", &servertest.Engine{}, server.Options{})
+		o := c.options("a")
+		o.Plan = `{"source": {"root": "elsewhere"}}`
+		l := newLoader(t, loader.Options{Options: o, Batch: 10})
+		if _, err := l.Open(t.Context()); err == nil || !strings.Contains(err.Error(), `no root "elsewhere"`) {
+			t.Errorf("%v, want one about the root", err)
+		}
+		l.Close()
+		if log := c.log.String(); strings.Contains(log, "level=WARN") {
+			t.Errorf("it is in the log too:\n%s", log)
+		}
+	})
+}
+
 func TestGrow(t *testing.T) {
 	c := newCluster(t)
 	c.start("a", &servertest.Engine{Ragged: true, Height: 30, Width: 30}, server.Options{})

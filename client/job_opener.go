@@ -219,6 +219,16 @@ func (o *jobOpener) failOpen(err error) {
 	})
 }
 
+// hasFailed reports whether Open returns an error.
+func (o *jobOpener) hasFailed() bool {
+	select {
+	case <-o.ready:
+		return o.openErr != nil
+	default:
+		return false
+	}
+}
+
 // checkOpen ends the wait of Open when every node has been tried and one or more of them refused for good, or when one
 // refuses the plan. Before, it is seen whether the others agree without the node that failed. Where a node has answered
 // and been found fit, its stream is waited for, unless all refuse that for good.

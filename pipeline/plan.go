@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/resize"
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 	"github.com/feedwater-io/feedwater/pipeline/transform"
 )
 
@@ -153,9 +155,33 @@ func jsonError(err error) error {
 		return &batch.PlanError{Field: t.Field, Message: fmt.Sprintf("a JSON %s where a %s belongs", t.Value, t.Type)}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return &batch.PlanError{Field: strings.Trim(name, `"`), Message: "no such member"}
+		name = strings.Trim(name, `"`)
+		return &batch.PlanError{Field: name, Message: "no such member", Nearest: spelling.Nearest(name, planMembers)}
 	}
 	return &batch.PlanError{Field: "plan", Message: err.Error()}
+}
+
+// planMembers are the names of a plan's members, and of those of the objects in it that are no transforms.
+var planMembers = slices.Compact(slices.Sorted(slices.Values(membersOf(reflect.TypeFor[Plan]()))))
+
+// membersOf are the names that encoding/json has for the fields of a type.
+func membersOf(t reflect.Type) (names []string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[transform.Chain]() {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			names = append(names, name)
+		}
+		if len(f.Index) == 1 && !f.Anonymous {
+			names = append(names, membersOf(f.Type)...)
+		}
+	}
+	return names
 }
 
 func (p *Plan) checkFields() error {

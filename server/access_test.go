@@ -435,8 +435,21 @@ func TestBudgetOfBytes(t *testing.T) {
 	}
 }
 
+// TestAuditOfAJob: of a plan that names its data by its fingerprint alone the line has the root that it was found in.
 func TestAuditOfAJob(t *testing.T) {
-	g := guard(t, &servertest.Engine{}, server.Options{})
+	t.Run("root", func(t *testing.T) { testAuditOfAJob(t, plan) })
+	n := guard(t, &servertest.Engine{}, server.Options{})
+	a := shown{token: "Bearer " + secretA}
+	opened, err := pb.NewFeedClient(n.dial(a)).Open(a.context(t), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byFingerprint := fmt.Sprintf(`{"source": {"path": "of/the/trainer", "fingerprint": %q}}`, opened.Fingerprint)
+	t.Run("fingerprint", func(t *testing.T) { testAuditOfAJob(t, byFingerprint) })
+}
+
+func testAuditOfAJob(t *testing.T, plan string) {
+	g := guard(t, &servertest.Engine{}, server.Options{Roots: map[string]string{"photos": t.TempDir()}})
 	a := shown{token: "Bearer " + secretA}
 	var all []*trainer
 	for range 2 {
@@ -461,7 +474,7 @@ func TestAuditOfAJob(t *testing.T) {
 	}
 	until(t, "no line", func() bool { return len(g.audited("job")) == 1 })
 	l := g.audited("job")[0]
-	if l.Identity != "team-a" || l.Host != "127.0.0.1" || l.Job != "resnet" || l.Root != "photos" || len(l.Plan) != 64 || len(l.Fingerprint) != 64 {
+	if l.Identity != "team-a" || l.Host != "127.0.0.1" || l.Job != "resnet" || l.Root != "photos" || l.Path != "" || len(l.Plan) != 64 || len(l.Fingerprint) != 64 {
 		t.Errorf("%+v", l)
 	}
 	if l.Streams != 2 || l.Batches != 2 || l.Samples != 16 || l.Bytes != 1024 || l.CoreSeconds <= 0 || l.Seconds <= 0 || l.Failures != 0 {

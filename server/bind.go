@@ -80,6 +80,10 @@ func (b *jobBinder) bindPlan(ctx context.Context, r binding, again bool) (*Job, 
 	if err != nil {
 		return nil, err
 	}
+	j.roots = []string{b.finder.RootOf(admission.CallerOf(ctx), plan.Source, j.data)}
+	if j.masks != nil {
+		j.roots = append(j.roots, b.finder.RootOf(admission.CallerOf(ctx), plan.Masks.Source, j.masks))
+	}
 	if j.build = b.build; pinned != nil {
 		j.revisions = pinned
 		j.maker.Pin(pinned.GetCodecs())

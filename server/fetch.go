@@ -159,9 +159,9 @@ func (t *stream) startJob(start *pb.Start) error {
 		return err
 	}
 	t.job, t.pieceBytes = j, pieceBytes
-	t.record = t.server.audit.BeginStream(admission.CallerOf(t.rpc.Context()), start.GetJob(), j.maker.Plan())
+	t.record = t.server.audit.BeginStream(admission.CallerOf(t.rpc.Context()), start.GetJob(), j.maker.Plan(), j.roots[0])
 	t.line = t.server.book.OpenSession(start.GetJob(), j.maker.Plan().Hash(), time.Now())
-	t.server.thumbnails.Open(t.shownAs(), j.roots())
+	t.server.thumbnails.Open(t.shownAs(), j.roots)
 	if n := start.GetPieceBytes(); n > 0 {
 		t.pieceBytes = int(min(max(n, minPieceBytes), maxPieceBytes)) &^ (frameBytes - 1)
 	}
@@ -174,7 +174,7 @@ func (t *stream) releaseAll() {
 	t.goroutines.Wait()
 	t.line.End(time.Now())
 	if t.job != nil {
-		t.server.thumbnails.Close(t.shownAs(), t.job.roots())
+		t.server.thumbnails.Close(t.shownAs(), t.job.roots)
 	}
 	for _, w := range t.wants.listWants() {
 		t.job.Cancel(&w.inner)

@@ -25,7 +25,9 @@ type Job struct {
 	maker Maker
 	data  *snapshots.Snapshot
 	masks *snapshots.Snapshot // nil: none
-	run   *runs.Run           // nil while it makes no batches
+	// roots are those that data and masks were found in.
+	roots []string
+	run   *runs.Run // nil while it makes no batches
 	// trainer is who it works for; nil in a Replay.
 	trainer *runs.Trainer
 	// shared are batches that jobs of the same hash have in common; nil: none are.

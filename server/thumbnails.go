@@ -15,7 +15,7 @@ func (t *stream) keepThumbnails(w *want) {
 	if !t.server.thumbnails.Begin(job, now) {
 		return
 	}
-	set := &thumbnail.Set{Taken: now, Epoch: w.epoch, Rank: t.line.Rank(), Roots: t.job.roots()}
+	set := &thumbnail.Set{Taken: now, Epoch: w.epoch, Rank: t.line.Rank(), Roots: t.job.roots}
 	set.Pictures, set.Missing = thumbnail.Of(w.made.Header, w.made.Data)
 	t.server.thumbnails.Put(job, set)
 }
@@ -23,16 +23,6 @@ func (t *stream) keepThumbnails(w *want) {
 // shownAs is what watchers call the stream's job.
 func (t *stream) shownAs() thumbnail.Key {
 	return thumbnail.Key{Job: t.line.Job(), Plan: t.job.hash}
-}
-
-// roots are those that a job reads from.
-func (j *Job) roots() []string {
-	plan := j.maker.Plan()
-	roots := []string{plan.Source.Root}
-	if plan.Masks != nil {
-		roots = append(roots, plan.Masks.Root)
-	}
-	return roots
 }
 
 // Thumbnails are small pictures of a batch that was sent to a job, for one of Watchers: nobody sees what he may not

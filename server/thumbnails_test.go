@@ -17,6 +17,12 @@ import (
 
 // Pictures of a batch are shown to whoever may watch the node and read the job's data, and to nobody else.
 func TestThumbnails(t *testing.T) {
+	t.Run("root", func(t *testing.T) { testThumbnails(t, false) })
+	t.Run("fingerprint", func(t *testing.T) { testThumbnails(t, true) })
+}
+
+// testThumbnails has the job name its data by its root, or by its fingerprint alone.
+func testThumbnails(t *testing.T, byFingerprint bool) {
 	g := guard(t, &servertest.Engine{}, server.Options{Access: admission.Access{Rules: map[string]admission.Rule{
 		"team-a": {Roots: []string{"photos"}, Watch: true}, "team-b": {Roots: []string{"other"}, Watch: true},
 	}}})
@@ -25,6 +31,12 @@ func TestThumbnails(t *testing.T) {
 	opened, err := feed.Open(s.context(t), &pb.OpenRequest{Protocol: pb.Protocol, Plan: `{"source": {"root": "photos"}}`})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if byFingerprint {
+		plan := fmt.Sprintf(`{"source": {"path": "of/the/trainer", "fingerprint": %q}}`, opened.Fingerprint)
+		if opened, err = feed.Open(s.context(t), &pb.OpenRequest{Protocol: pb.Protocol, Plan: plan}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lookAt := func(job, token string) string {
 		told := ""

@@ -162,6 +162,23 @@ func (rs *Roots) Of(folder string) *Root {
 	return rs.unnamedOf(folder)
 }
 
+// NamesOf are the roots that were added and that a folder lies in, the innermost first. Storage is not asked.
+func (rs *Roots) NamesOf(folder string) (names []string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	lengths := map[string]int{}
+	for _, r := range rs.named {
+		for _, f := range append([]string{r.folder}, r.also...) {
+			if holds(f, folder) {
+				lengths[r.name] = max(lengths[r.name], len(f))
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(lengths), func(a, b string) int {
+		return cmp.Or(lengths[b]-lengths[a], strings.Compare(a, b))
+	})
+}
+
 // Apart is a root of a folder's own, although it may lie in one that was added: for what is none of that root's data.
 func (rs *Roots) Apart(folder string) *Root {
 	rs.mu.Lock()

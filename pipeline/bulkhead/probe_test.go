@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -148,6 +149,23 @@ func TestRootsOnServers(t *testing.T) {
 	} {
 		if got := rs.Of(folder) == root; got != in {
 			t.Errorf("%s: in the root %v, want %v", folder, got, in)
+		}
+	}
+}
+
+// TestNamesOf: all roots that a folder lies in, the innermost first.
+func TestNamesOf(t *testing.T) {
+	rs := bulkhead.New(bulkhead.Options{})
+	defer rs.Close()
+	rs.Add("all", "/data")
+	rs.Add("photos", "/data/photos")
+	rs.Add("twin", "/data/photos")
+	rs.Add("linked", "/link").Means("/data/photos/here")
+	for folder, want := range map[string]string{
+		"/data/photos/x": "photos twin all", "/data": "all", "/data/photos/here/y": "linked photos twin all", "/link/z": "linked", "/other": "", "/data/photosX": "all",
+	} {
+		if got := strings.Join(rs.NamesOf(folder), " "); got != want {
+			t.Errorf("%s: %q, want %q", folder, got, want)
 		}
 	}
 }

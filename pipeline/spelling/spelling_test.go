@@ -14,3 +14,23 @@ func TestEdits(t *testing.T) {
 		}
 	}
 }
+
+func TestNearestClass(t *testing.T) {
+	names := []string{
+		"CenterCrop", "ColorJitter", "FiveCrop", "GaussianBlur", "JPEG", "Pad", "RandomCrop", "RandomHorizontalFlip", "RandomInvert", "RandomResize",
+		"RandomResizedCrop", "RandomRotation", "RandomShortestSize", "RandomSolarize", "Resize", "TenCrop",
+	}
+	for wrong, want := range map[string]string{
+		"RandomCropResize": "RandomResizedCrop", "RandomCropResized": "RandomResizedCrop", "ResizedCrop": "RandomResizedCrop", "random_resized_crop": "RandomResizedCrop",
+		"RandomResizeCrop": "RandomResizedCrop", "RandomResizd": "RandomResize", "Crop": "CenterCrop", "HorizontalFlip": "RandomHorizontalFlip", "Resise": "Resize",
+		"JitterColor": "ColorJitter", "Blur": "GaussianBlur", "Rotate": "RandomRotation", "Jpeg": "JPEG", "resize": "Resize", "RandomSolarise": "RandomSolarize",
+		"Padd": "Pad", "Invert": "RandomInvert", "TenCrops": "TenCrop",
+	} {
+		if got := NearestClass(wrong, names); got != want {
+			t.Errorf("%q: %s, want %s", wrong, got, want)
+		}
+	}
+	if got := NearestClass("x", nil); got != "" {
+		t.Errorf("of none: %q", got)
+	}
+}

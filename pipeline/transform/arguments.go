@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 // MaxSide is the longest side of any picture, in pixels.
@@ -43,7 +45,7 @@ func (a *arguments) refuseArgument(name, problem string, near any) {
 func (a *arguments) firstError() *PlanError {
 	if a.err == nil && len(a.raw) > 0 {
 		name := slices.Min(slices.Collect(maps.Keys(a.raw)))
-		a.err = &PlanError{Step: a.step, Op: a.op, Argument: shortenText(name), Problem: "no such argument", Nearest: nearestName(name, a.known)}
+		a.err = &PlanError{Step: a.step, Op: a.op, Argument: shortenText(name), Problem: "no such argument", Nearest: spelling.NearestClass(name, a.known)}
 	}
 	return a.err
 }
@@ -130,7 +132,7 @@ func (a *arguments) readChoice(name string, raw json.RawMessage, names []string)
 	case err != nil || isNull(raw):
 		a.refuseArgument(name, fmt.Sprintf("must be a name, got %s", shortenText(raw)), names[0])
 	case !slices.Contains(names, s):
-		a.refuseArgument(name, fmt.Sprintf("no such name, got %s", shortenText(raw)), nearestName(s, names))
+		a.refuseArgument(name, fmt.Sprintf("no such name, got %s", shortenText(raw)), spelling.NearestClass(s, names))
 	default:
 		return s
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/feedwater-io/feedwater/pipeline/order"
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 type autoAugment struct {
@@ -45,7 +46,7 @@ func readPolicyName(a *arguments) string {
 	}
 	var name string
 	if err := json.Unmarshal(raw, &name); err != nil || policies[name] == "" {
-		a.refuseArgument("policy", fmt.Sprintf("no such policy, got %s", shortenText(raw)), nearestName(name, slices.Sorted(maps.Keys(policies))))
+		a.refuseArgument("policy", fmt.Sprintf("no such policy, got %s", shortenText(raw)), spelling.NearestClass(name, slices.Sorted(maps.Keys(policies))))
 		return standard
 	}
 	return name

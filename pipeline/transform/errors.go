@@ -3,8 +3,6 @@ package transform
 import (
 	"fmt"
 	"strings"
-
-	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 // PlanError says what is wrong with a plan's transforms and what would be right.
@@ -40,18 +38,6 @@ func (e *PlanError) Error() string {
 		text += "; nearest: " + e.Nearest
 	}
 	return text
-}
-
-// nearestName is the name that is fewest edits away.
-func nearestName(name string, names []string) string {
-	name = strings.ToLower(name)
-	best, distance := "", len(name)+1000
-	for _, n := range names {
-		if d := spelling.Edits(name, strings.ToLower(n)); d < distance {
-			best, distance = n, d
-		}
-	}
-	return best
 }
 
 // OpError says that an op cannot work on a picture of this size; torchvision would raise there too, or run out of

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 // ops has every op that is offered. Its function reads the arguments, in torchvision's order.
@@ -113,7 +115,7 @@ func parseOp(i int, raw json.RawMessage, depth int) (step, *PlanError) {
 	delete(a.raw, "op")
 	read := ops[a.op]
 	if read == nil {
-		problem, near := "no such transform", nearestName(a.op, names)
+		problem, near := "no such transform", spelling.NearestClass(a.op, names)
 		if slices.Contains(notYet, a.op) {
 			problem, near = "not offered yet", strings.Join(names, ", ")
 		}

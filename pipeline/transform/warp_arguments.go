@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
 // widest is the limit of angles in degrees and of positions in pixels, far beyond any real plan.
@@ -21,7 +23,7 @@ func (a *arguments) readWarpFilter(standard string) string {
 	if err := json.Unmarshal(raw, &name); err != nil || isNull(raw) {
 		a.refuseArgument("interpolation", fmt.Sprintf("must be a name, got %s", shortenText(raw)), standard)
 	} else if !slices.Contains(offered, name) {
-		a.refuseArgument("interpolation", fmt.Sprintf("no such filter for warps, got %s", shortenText(raw)), nearestName(name, offered))
+		a.refuseArgument("interpolation", fmt.Sprintf("no such filter for warps, got %s", shortenText(raw)), spelling.NearestClass(name, offered))
 	}
 	return name
 }

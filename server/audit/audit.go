@@ -80,10 +80,13 @@ func New(write func(Line)) *Log {
 	return &Log{write: write, some: rate.NewLimiter(1, 20), jobs: map[jobKey]*Record{}}
 }
 
-// BeginStream notes that a job has one more stream; the record has to be closed. c is who called; nil within the
-// process.
-func (l *Log) BeginStream(c *admission.Caller, job string, plan *pipeline.Plan) *Record {
-	line := Line{Event: "job", Job: job, Root: plan.Source.Root, Path: plan.Source.Path, Fingerprint: plan.Source.Fingerprint, Plan: plan.Hash()}
+// BeginStream notes that a job has one more stream; the record has to be closed. c is who called, nil within the
+// process; root is where the plan's data was found.
+func (l *Log) BeginStream(c *admission.Caller, job string, plan *pipeline.Plan, root string) *Record {
+	line := Line{Event: "job", Job: job, Root: root, Path: plan.Source.Path, Fingerprint: plan.Source.Fingerprint, Plan: plan.Hash()}
+	if plan.Source.Root == "" && root != "" { // it was found by its fingerprint: a path is none of this node's
+		line.Path = ""
+	}
 	if c != nil {
 		line.Identity, line.Host = c.Identity, c.Host
 	}

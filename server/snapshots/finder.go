@@ -6,6 +6,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -118,6 +119,20 @@ func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline
 	}
 	data, err := f.cache.openFolder(ctx, folder, nameSource(source), pinned)
 	return data, MarkMissing(source, err)
+}
+
+// RootOf is the root that the data of a source was found in: the one that it names, else the innermost that it lies in of
+// those that may be read. Empty: it lies in none, as a path that a trainer's own process opens.
+func (f *Finder) RootOf(who Permission, source pipeline.Source, data *Snapshot) string {
+	if source.Root != "" {
+		return source.Root
+	}
+	names := f.options.Storage.NamesOf(cmp.Or(data.folder.Beneath, data.folder.Path))
+	allowed := who.AllowedRoots(slices.DeleteFunc(names, func(name string) bool { return !f.hasRoot(name) }))
+	if len(allowed) == 0 {
+		return ""
+	}
+	return allowed[0]
 }
 
 // findTable finds the file of a plan's list; empty: the plan names none.

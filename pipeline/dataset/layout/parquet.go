@@ -35,7 +35,7 @@ func (l Parquet) Scan(ctx context.Context, from store.Store, o Options, to *mani
 	}
 	classes, err := l.classes(ctx, from, names, o)
 	if err != nil {
-		return err
+		return explainMissing(ctx, from, l.Pattern, names, err)
 	}
 	l.nameValues(to)
 	sink := &tableSink{to: to, classes: classes, progress: progress{report: o.Progress}}
@@ -44,7 +44,7 @@ func (l Parquet) Scan(ctx context.Context, from store.Store, o Options, to *mani
 		return l.readRows(ctx, from, name, classes, &o)
 	}, sink.take)
 	if err != nil {
-		return err
+		return explainMissing(ctx, from, l.Pattern, names, err)
 	}
 	if to.Samples() == 0 {
 		return wrong("%s: %d Parquet files and no row in them", l.Pattern, len(names))

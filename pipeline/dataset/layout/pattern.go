@@ -245,8 +245,54 @@ func CheckNames(ctx context.Context, from store.Store, pattern string) error {
 			return wrong("%s: %.200q leads out of its folder", pattern, name)
 		}
 		if _, err := from.Stat(ctx, name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return explainMissing(ctx, from, pattern, names, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	return nil
 }
+
+// maxAsked is how many names of a pattern are asked for, from its begin and from its end each, to say which are missing.
+const maxAsked = 32
+
+// explainMissing says of a pattern with braces which of its names nothing has, where err is that nothing has one of
+// them. Other errors stay as they are.
+func explainMissing(ctx context.Context, from store.Store, pattern string, names []string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(pattern, "{") || len(names) < 2 {
+		return err
+	}
+	asked := names
+	if len(names) > 2*maxAsked {
+		asked = slices.Concat(names[:maxAsked], names[len(names)-maxAsked:])
+	}
+	var missing []string
+	for _, name := range asked {
+		if _, e := from.Stat(ctx, name); errors.Is(e, fs.ErrNotExist) {
+			missing = append(missing, name)
+		} else if e != nil {
+			return err
+		}
+	}
+	some := "at least "
+	if len(asked) == len(names) {
+		some = ""
+	}
+	switch {
+	case len(missing) == 0: // it was not asked for again, or is there by now
+		return err
+	case len(missing) == len(asked) && some == "":
+		return &missingError{fmt.Sprintf("%s: none of its %d files is there, %s to %s: %v", pattern, len(names), names[0], names[len(names)-1], err), err}
+	case len(missing) == 1:
+		return &missingError{fmt.Sprintf("%s: of its %d files %s1 is not there: %s", pattern, len(names), some, missing[0]), err}
+	}
+	return &missingError{fmt.Sprintf("%s: of its %d files %s%d are not there: %s to %s", pattern, len(names), some, len(missing), missing[0], missing[len(missing)-1]), err}
+}
+
+// missingError is an fs.ErrNotExist that says itself what is not there.
+type missingError struct {
+	text  string
+	cause error
+}
+
+func (e *missingError) Error() string { return e.text }
+
+func (e *missingError) Unwrap() error { return e.cause }

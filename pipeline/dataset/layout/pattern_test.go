@@ -2,6 +2,7 @@ package layout
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,32 @@ func TestPatterns(t *testing.T) {
 	} {
 		if got, err := matching(t.Context(), from, pattern); !errors.Is(err, ErrLayout) {
 			t.Errorf("%s: %q, %v, want an error of the layout", pattern, got, err)
+		}
+	}
+}
+
+// TestMissingOfPatterns: of a pattern with braces the error says which files are missing, not only one of them.
+func TestMissingOfPatterns(t *testing.T) {
+	from := folderOf(t, grow(t, t.TempDir(), "a-0.tar", "a-1.tar", "b-0.tar", "b-099.tar"))
+	for pattern, says := range map[string]string{
+		"s-{0..3}.tar":     "s-{0..3}.tar: none of its 4 files is there, s-0.tar to s-3.tar",
+		"{s,t}.parquet":    "{s,t}.parquet: none of its 2 files is there, s.parquet to t.parquet",
+		"a-{0..4}.tar":     "a-{0..4}.tar: of its 5 files 3 are not there: a-2.tar to a-4.tar",
+		"a-{1..2}.tar":     "a-{1..2}.tar: of its 2 files 1 is not there: a-2.tar",
+		"b-{000..099}.tar": "b-{000..099}.tar: of its 100 files at least 63 are not there: b-000.tar to b-098.tar",
+		"s-{000..099}.tar": "s-{000..099}.tar: of its 100 files at least 64 are not there: s-000.tar to s-099.tar",
+		"s.tar":            "s.tar: ",
+	} {
+		if err := CheckNames(t.Context(), from, pattern); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", pattern, err, says)
+		}
+		var l Layout = Tar{Pattern: pattern}
+		if strings.HasSuffix(pattern, ".parquet") {
+			l = Parquet{Pattern: pattern}
+		}
+		_, err := scanned(t.Context(), l, from)
+		if !errors.Is(err, fs.ErrNotExist) || pattern != "s.tar" && !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("scan of %s: %v, want %s", pattern, err, says)
 		}
 	}
 }

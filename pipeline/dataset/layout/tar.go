@@ -47,7 +47,7 @@ func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 		return l.readShard(ctx, from, name)
 	}, sink.take)
 	if err != nil {
-		return err
+		return explainMissing(ctx, from, l.Pattern, names, err)
 	}
 	if to.Samples() == 0 {
 		return wrong("%s: %d shards and no sample in them: a picture is a member that ends in .%s",
