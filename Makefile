@@ -126,7 +126,7 @@ PORTABLE      = bulkhead|dataset|imageindex|order|revision|spelling
 
 UNITS_COMMAND = $(GO) run ./pipeline/revision/internal/cmd/units
 
-.PHONY: skew check-units raise same build build-testnode demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image test-deploy manifests
+.PHONY: skew check-programs check-units raise same build build-testnode demo test test-go test-race test-race-all test-purego test-python test-arm64 lint generate check-generated bench bench-pixels pictures faults attacks soak simulate simulate-mutants fuzz wheel clean fuzz-pillow scale-out crowd structure test-prometheus notices image test-image test-deploy manifests
 
 build:
 	@mkdir -p bin
@@ -207,7 +207,18 @@ test-arm64: $(VENV)/.ready
 # Seen from the folder python.
 PYTHON_FOLDERS = . ../examples ../bench ../deploy ../docs
 
-lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units
+# Programs of measurements and of tests with engines, most of which no test runs: each name that they use is there.
+PROGRAM_FOLDERS = ../bench $(patsubst %/,../%,$(sort $(dir $(wildcard bench/*/*.py)))) ../deploy/cluster ../deploy/enginetest ../deploy/slurm
+NAMES_ONLY      = $(addprefix --disable-error-code=,misc arg-type assignment call-overload union-attr index list-item operator var-annotated \
+	func-returns-value str-bytes-safe method-assign import-untyped no-redef)
+
+check-programs: $(VENV)/.ready
+	@cd python && for folder in $(PROGRAM_FOLDERS); do \
+		MYPYPATH=.:$$folder:../bench:../deploy $(VENV)/bin/mypy --config-file= --no-error-summary --ignore-missing-imports \
+			--follow-imports=silent --no-namespace-packages --cache-dir=.mypy_cache/programs $(NAMES_ONLY) $$folder/*.py || exit 1; \
+	done
+
+lint: $(TOOLS)/.ready $(VENV)/.ready check-generated check-units check-programs
 	$(call say,linters)
 	$(TOOLS)/golangci-lint run ./...
 	$(TOOLS)/golangci-lint run --build-tags testnode ./pipeline ./cmd/feedwater

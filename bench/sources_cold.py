@@ -103,9 +103,8 @@ def slow_bucket(versitygw: str, toxiproxy: str, made: Path, latency: float) -> I
         fill_bucket(server)
         control = free_port()
         stack.enter_context(running(control, toxiproxy, "-host", "127.0.0.1", "-port", str(control)))
-        proxy = Toxiproxy(control, server)
-        stack.enter_context(proxy.poisoned([{"type": "latency", "attributes": {"latency": latency}}]))
-        yield f"s3://data?endpoint=http://{proxy.address}"
+        late = {"type": "latency", "attributes": {"latency": latency}}
+        yield f"s3://data?endpoint=http://{Toxiproxy(control, server).add_proxy(late)}"
 
 
 def write_list(bucket: str, below: str) -> float:

@@ -554,7 +554,8 @@ def read_names(_worker: int) -> None:
     """What every new worker does first."""
     info = get_worker_info()
     assert info is not None
-    info.dataset.names = json.loads(info.dataset.index.read_text())
+    dataset: Any = info.dataset
+    dataset.names = json.loads(dataset.index.read_text())
 
 
 def epoch_boundary() -> None:
