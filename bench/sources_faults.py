@@ -53,6 +53,13 @@ FAULTS = {
     "a length that is wrong": "long",
 }
 """What becomes of one in ten requests, as troubleproxy calls it."""
+GONE = {
+    "credentials that have expired": ("expired", "ExpiredToken"),
+    "no answers": ("hang", "no answer for"),
+}
+"""What comes of all requests from one in a running job on, as troubleproxy calls it, and what is said of an object."""
+BEFORE_GONE = 40
+"""Reads of objects that are answered: those of the first batches."""
 STALLS = {
     "25 ± 20 ms, 1 % of answers take 1 s": (0.005, ("--latency", "25ms", "--jitter", "20ms", "--late", "0.01")),
     "10 % of answers are 503": (0.02, ("--fault", "503")),
@@ -137,6 +144,19 @@ def refused(place: str) -> str:
     return ""
 
 
+def gone(address: str) -> str:
+    """The error of a job on a node whose bucket gives nothing any more."""
+    crop = feedwater.transforms.CenterCrop(64)
+    with running_nodes(f"photos={place_of(address)}") as nodes:
+        try:
+            with Loader("photos", crop, nodes=list(nodes), batch_size=8, timeout=8, memory=16 << 20) as loader:
+                for _ in itertools.chain.from_iterable(itertools.repeat(loader, 3)):
+                    pass
+        except feedwater.StallError as error:
+            return str(error)
+    return ""
+
+
 def change(objects: Path, server: str) -> dict[str, tuple[Callable[[], None], str]]:
     """What happens to the last photograph, and what is said of it.
 
@@ -162,7 +182,7 @@ def add_large(root: Path) -> None:
         noise.resize((1200, 900)).save(root / f"class{at % 3}" / f"large{at:03}.jpg", quality=95)
 
 
-def stream_of(loader: Loader, total: Any, batches: int | None = None, then: Callable[[], None] | None = None) -> None:
+def stream_of(loader: Loader, total: Any, batches: int | None = None, then: Callable[[], object] | None = None) -> None:
     """Adds so many batches, or the rest of two epochs, to a digest; then is called after the third."""
     taken = 0
     while loader.state_dict()["epoch"] < 2 and taken != batches:
@@ -249,6 +269,8 @@ def check_digests(table: Table, want: str, toxiproxy: Toxiproxy, server: str, pr
     for name, fault in FAULTS.items():
         with troubled(proxy, server, "--fault", fault) as address:
             add_bucket(f"one in ten: {name}", address)
+    with troubled(proxy, server, "--fault", "expired", "--share", "1", "--after", "40", "--times", "1") as address:
+        add_bucket("credentials expire once", address)
     for name, digest, took in jobs(folder, server):
         table.add_row(name, digest, digest == want, took)
 
@@ -269,6 +291,15 @@ def check_errors(table: Table, toxiproxy: Toxiproxy, server: str, objects: Path)
     os.environ.update(KEYS)
     table.add_row("a wrong key", said.partition(":")[0], "SignatureDoesNotMatch" in said)
     print(f"    {said}")
+
+
+def check_gone(table: Table, server: str, proxy: str) -> None:
+    """What is said where a bucket gives nothing any more in a running job."""
+    for name, (fault, says) in GONE.items():
+        with troubled(proxy, server, "--fault", fault, "--share", "1", "--after", str(BEFORE_GONE)) as address:
+            said = gone(address)
+        table.add_row(f"{name}, for ever", "StallError" if said else "nothing", says in said and "/n0" in said)
+        print(f"    {said}")
 
 
 def check_stalls(table: Table, server: str, proxy: str, folder: Path, step_s: float) -> None:
@@ -305,6 +336,7 @@ def main() -> int:
         check_digests(table, want, toxiproxy, server, asked.troubleproxy, folder)
         batches = 2 * -(-sum(path.is_file() for path in folder.rglob("*")) // 64)
         check_stalls(table, server, asked.troubleproxy, folder, max(0.2, 3 * took / batches))
+        check_gone(table, server, asked.troubleproxy)
         check_errors(table, toxiproxy, server, Path(made) / "objects")
     if table.bad:
         print(f"{table.bad} rows are not as they should be", file=sys.stderr)

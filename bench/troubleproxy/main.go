@@ -26,10 +26,13 @@ type trouble struct {
 	lateFor         time.Duration
 	fault           string
 	share           float64 // of requests with the fault
+	after, times    int     // reads of objects before the first fault, and how often it comes; 0 times: without end
 
-	mu  sync.Mutex
-	rng *rand.Rand
-	to  http.Handler
+	mu    sync.Mutex
+	rng   *rand.Rand
+	reads int // of objects
+	had   int // faults
+	to    http.Handler
 }
 
 func main() {
@@ -38,8 +41,10 @@ func main() {
 	flag.DurationVar(&t.jitter, "jitter", 0, "the most that it differs by")
 	flag.Float64Var(&t.late, "late", 0, "share of answers that take -late-for")
 	flag.DurationVar(&t.lateFor, "late-for", time.Second, "time before such an answer")
-	flag.StringVar(&t.fault, "fault", "", "a status, as 503; or reset, cut, long")
+	flag.StringVar(&t.fault, "fault", "", "a status, as 503; or reset, cut, long, hang, expired")
 	flag.Float64Var(&t.share, "share", 0.1, "share of requests with the fault")
+	flag.IntVar(&t.after, "after", 0, "reads of objects before the first fault")
+	flag.IntVar(&t.times, "times", 0, "how often the fault comes; 0: without end")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "troubleproxy takes the address of a server")
@@ -62,7 +67,7 @@ func main() {
 
 // ServeHTTP implements http.Handler.
 func (t *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	wait, faulty := t.draw()
+	wait, faulty := t.draw(r.Method == http.MethodGet && r.URL.RawQuery == "")
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -78,14 +83,21 @@ func (t *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // draw is how long an answer takes, and whether it has the fault.
-func (t *trouble) draw() (wait time.Duration, faulty bool) {
+func (t *trouble) draw(read bool) (wait time.Duration, faulty bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	wait = t.latency + time.Duration((2*t.rng.Float64()-1)*float64(t.jitter))
 	if t.rng.Float64() < t.late {
 		wait = t.lateFor
 	}
-	return wait, t.fault != "" && t.rng.Float64() < t.share
+	if read {
+		t.reads++
+	}
+	faulty = t.fault != "" && t.reads > t.after && (t.times == 0 || t.had < t.times) && t.rng.Float64() < t.share
+	if faulty {
+		t.had++
+	}
+	return wait, faulty
 }
 
 // fail answers with the fault.
@@ -100,14 +112,23 @@ func (t *trouble) fail(w http.ResponseWriter, r *http.Request) {
 		_ = c.Close()
 	case "cut", "long":
 		t.to.ServeHTTP(&spoiler{ResponseWriter: w, long: t.fault == "long"}, r)
+	case "hang":
+		<-r.Context().Done()
+	case "expired":
+		refuse(w, http.StatusForbidden, "ExpiredToken")
 	default:
 		status, err := strconv.Atoi(t.fault)
 		if err != nil {
 			status = http.StatusServiceUnavailable
 		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, "<Error><Code>SlowDown</Code></Error>") // who asks may go
+		refuse(w, status, "SlowDown")
 	}
+}
+
+// refuse answers as S3 does.
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "<Error><Code>"+code+"</Code></Error>") // who asks may go
 }
 
 // spoiler has an answer end in the middle of its body, or say that it is longer than it is.
