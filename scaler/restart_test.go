@@ -59,6 +59,28 @@ func TestRestartIsNoZero(t *testing.T) {
 	}
 }
 
+// A scaler that begins does not know what was asked for before it. It takes what there is for that, so that a restart in a quiet moment of a job,
+// or one beside another scaler that remembers more, takes no node away.
+func TestRestartKeepsWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) {
+			for _, addr := range []string{"a", "b", "c"} {
+				w.node(addr).set(map[string]uint32{"x": 1}, false)
+			}
+		})
+		for range 9 {
+			time.Sleep(10 * time.Second)
+			if n := w.metric(); n != 3 {
+				t.Fatalf("%d nodes, want the 3 that there are", n)
+			}
+		}
+		time.Sleep(time.Minute)
+		if n := w.metric(); n != 1 {
+			t.Errorf("%d nodes after that, want 1", n)
+		}
+	})
+}
+
 // Nodes that answer only after the first number is settled are not taken for a word in it.
 func TestLateNodesDoNotConfirm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

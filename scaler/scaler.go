@@ -273,15 +273,16 @@ func (s *Scaler) isReady(now time.Time) bool {
 func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.updated.IsZero() && !s.isReady(now) {
+	begins := s.updated.IsZero()
+	if begins && !s.isReady(now) {
 		return
 	}
 	seconds := period.Seconds()
-	if !s.updated.IsZero() {
+	if !begins {
 		seconds = now.Sub(s.updated).Seconds()
 	}
 	first := waited && s.wanted == 0
-	if !s.updated.IsZero() && now.Sub(s.updated) < period && !first && !s.isEarly(now) {
+	if !begins && now.Sub(s.updated) < period && !first && !s.isEarly(now) {
 		return
 	}
 	p := s.surveyNodes(now)
@@ -295,7 +296,11 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 		close(s.change)
 		s.change = make(chan struct{})
 	}()
-	wanted := s.law.LimitNodes(seconds, p.need+float64(p.silent), p.active, p.blind, s.existingNodes(now, p))
+	existing := s.existingNodes(now, p)
+	if begins {
+		s.law.LimitNodes(0, float64(existing), false, false, existing) // what this one's predecessor, or its twin, may have asked for
+	}
+	wanted := s.law.LimitNodes(seconds, p.need+float64(p.silent), p.active, p.blind, existing)
 	if wanted == s.wanted {
 		return
 	}
