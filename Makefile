@@ -18,7 +18,8 @@
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
 #   make test-link            between two networks of this machine: batches against plain TCP at 1 and 10 Gbit/s, and what top and doctor say; for root
 #   make cluster              a real Kubernetes on this machine and a shell with kubectl and helm; for root, its programs are built once, in half an hour
-#   make test-cluster [ONLY=page]  the chart in that Kubernetes: docs/kubernetes.md as it is typed, pods that fail (ONLY=chaos), nodes of another build (ONLY=upgrade)
+#   make test-cluster [ONLY=page] [FAMILY=6]  the chart in that Kubernetes: docs/kubernetes.md as it is typed, pods that fail (ONLY=chaos), nodes of another build (ONLY=upgrade); FAMILY=6: IPv6 alone
+#   make test-cluster-long    the same, with what takes long: faults twice, a client with a mistake
 #   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
 #   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
@@ -471,9 +472,10 @@ test-slurm: build-testnode $(VENV)/.ready
 	$(call say,nodes as jobs of Slurm)
 	$(ENGINE_TEST) -s deploy/slurm/test_slurm.py
 
-.PHONY: cluster test-cluster
+.PHONY: cluster test-cluster test-cluster-long
 CLUSTER_CACHE = $(or $(FEEDWATER_CLUSTER_CACHE),$(CURDIR)/.tools/cluster)
-IN_CLUSTER    = FEEDWATER_CLUSTER_CACHE=$(CLUSTER_CACHE) PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/deploy/cluster:$(CURDIR)/python deploy/cluster/run.sh $(VENV)/bin/python
+IN_CLUSTER    = FEEDWATER_CLUSTER_CACHE=$(CLUSTER_CACHE) FEEDWATER_CLUSTER_FAMILY=$(FAMILY) PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/deploy/cluster:$(CURDIR)/python deploy/cluster/run.sh $(VENV)/bin/python
+CLUSTER_TESTS = $(IN_CLUSTER) -m pytest -q -s -p no:cacheprovider --rootdir deploy deploy/cluster/$(if $(ONLY),test_$(ONLY).py)
 
 cluster: build image $(VENV)/.ready
 	deploy/cluster/build.sh $(CLUSTER_CACHE)
@@ -482,7 +484,12 @@ cluster: build image $(VENV)/.ready
 test-cluster: build image $(VENV)/.ready
 	deploy/cluster/build.sh $(CLUSTER_CACHE)
 	$(call say,the chart in a real cluster)
-	$(IN_CLUSTER) -m pytest -q -s -p no:cacheprovider --rootdir deploy deploy/cluster/$(if $(ONLY),test_$(ONLY).py)
+	$(CLUSTER_TESTS) -m "not long"
+
+test-cluster-long: build image $(VENV)/.ready
+	deploy/cluster/build.sh $(CLUSTER_CACHE)
+	$(call say,the chart in a real cluster: twice and for long)
+	FEEDWATER_CLUSTER_LONG=1 $(CLUSTER_TESTS)
 
 .PHONY: test-ray
 # Ray is in an environment of its own, on top of .venv.

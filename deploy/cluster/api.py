@@ -7,14 +7,14 @@ import json
 import ssl
 from typing import Any
 
-from cluster import HERE
+from cluster import HERE, in_url
 
 
 def read(place: str) -> dict[str, Any] | None:
     """An object, or a list, by its path; None where the server does not answer within a second."""
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    server = http.client.HTTPSConnection(HERE, timeout=1, context=trusting)
+    server = http.client.HTTPSConnection(in_url(HERE), timeout=1, context=trusting)
     try:
         server.request("GET", place, headers={"Authorization": "Bearer admintoken"})
         answer = server.getresponse()

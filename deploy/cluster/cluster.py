@@ -20,10 +20,20 @@ from enginetest.pages import ROOT
 from enginetest.processes import Process, await_that, running
 
 PROGRAMS = Path(os.environ.get("FEEDWATER_CLUSTER_CACHE", ROOT / ".tools" / "cluster"))
-HERE = "10.97.0.1"
-SERVICES = "10.96.0.0/16"
-PODS = "10.88.0.0/16"
+SIX = os.environ.get("FEEDWATER_CLUSTER_FAMILY") == "6"
+"""There is IPv6 and nothing else."""
+HERE = "fd00:97::1" if SIX else "10.97.0.1"
+SERVICES = "fd00:96::/112" if SIX else "10.96.0.0/16"
+PODS = "fd00:88::/64" if SIX else "10.88.0.0/16"
+ALL = "::" if SIX else "0.0.0.0"  # noqa: S104 - of namespaces that nobody else reaches
+DOMAIN = "cluster.local"
 PAUSE, TRAINER_IMAGE = "feedwater.test/pause:1", "registry.example.org/train:1"
+
+
+def in_url(address: str) -> str:
+    """An address as URLs have it."""
+    return f"[{address}]" if ":" in address else address
+
 
 CONTAINERD = """
 version = 2
@@ -56,7 +66,7 @@ NETWORK = {
             "ipam": {
                 "type": "host-local",
                 "ranges": [[{"subnet": PODS}]],
-                "routes": [{"dst": "0.0.0.0/0"}],
+                "routes": [{"dst": f"{ALL}/0"}],
                 "dataDir": "/run/cni",
             },
         }
@@ -65,10 +75,19 @@ NETWORK = {
 KUBECONFIG = f"""
 apiVersion: v1
 kind: Config
-clusters: [{{name: c, cluster: {{server: "https://{HERE}:443", insecure-skip-tls-verify: true}}}}]
+clusters: [{{name: c, cluster: {{server: "https://{in_url(HERE)}:443", insecure-skip-tls-verify: true}}}}]
 users: [{{name: admin, user: {{token: admintoken}}}}]
 contexts: [{{name: c, context: {{cluster: c, user: admin}}}}]
 current-context: c
+"""
+NAMES = """
+.:53 {{
+  errors
+  bind {address}
+  kubernetes {domain} {{
+    kubeconfig {kubeconfig}
+  }}
+}}
 """
 KUBELET = """
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -79,11 +98,13 @@ cgroupRoot: /{group}
 containerRuntimeEndpoint: unix://{folder}/containerd.sock
 authentication: {{anonymous: {{enabled: true}}, webhook: {{enabled: false}}}}
 authorization: {{mode: AlwaysAllow}}
-address: 0.0.0.0
+address: "{all}"
 failSwapOn: false
 nodeStatusUpdateFrequency: 2s
 evictionHard: {{memory.available: 100Mi, nodefs.available: 200Mi, imagefs.available: 200Mi}}
 readOnlyPort: 0
+clusterDNS: ["{address}"]
+clusterDomain: {domain}
 maxPods: 60
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
@@ -125,18 +146,22 @@ class Cluster:
     def start(self) -> float:
         """Starts all of it. Returns the seconds until the machine is Ready."""
         began = time.monotonic()
-        subprocess.run(["ip", "address", "add", f"{HERE}/32", "dev", "lo"], check=True)
+        subprocess.run(["ip", "address", "add", HERE, "dev", "lo"], check=True)
         self._start_etcd()
         self.start_apiserver()
         self._start_controllers()
+        self._start_names()
         self._start_containerd()
         self.start_kubelet()
         await_that("the machine is Ready", self._is_ready, 120, self.tails)
         return time.monotonic() - began
 
-    def start_part(self, name: str, *arguments: str | Path, program: str | Path | None = None) -> Process:
+    def start_part(
+        self, name: str, *arguments: str | Path, program: str | Path | None = None, env: dict[str, str] | None = None
+    ) -> Process:
+        """Starts a program, with more variables in its environment."""
         command = [program or PROGRAMS / name, *arguments]
-        self.parts[name] = Process(command, self.folder / "log" / name, self.env, cwd=self.folder)
+        self.parts[name] = Process(command, self.folder / "log" / name, self.env | (env or {}), cwd=self.folder)
         return self.parts[name]
 
     def _start_etcd(self) -> None:
@@ -159,7 +184,7 @@ class Cluster:
             "kube-apiserver",
             "--etcd-servers=http://127.0.0.1:2379",
             "--secure-port=443",
-            "--bind-address=0.0.0.0",
+            f"--bind-address={ALL}",
             f"--advertise-address={HERE}",
             f"--cert-dir={pki}/api",
             f"--service-account-key-file={pki}/sa.pub",
@@ -215,6 +240,12 @@ class Cluster:
             "--conntrack-tcp-timeout-close-wait=0s",
         )
 
+    def _start_names(self) -> None:
+        """The cluster's DNS, which run.sh names to programs of this machine too."""
+        config = self.folder / "Corefile"
+        config.write_text(NAMES.format(address=HERE, domain=DOMAIN, kubeconfig=self.kubeconfig))
+        self.start_part("coredns", "-conf", config)
+
     def _start_containerd(self) -> None:
         config = self.folder / "containerd.toml"
         config.write_text(CONTAINERD.format(folder=self.folder, programs=PROGRAMS, pause=PAUSE))
@@ -228,7 +259,8 @@ class Cluster:
     def start_kubelet(self) -> None:
         """Starts the kubelet."""
         config = self.folder / "kubelet.yaml"
-        config.write_text(KUBELET.format(folder=self.folder, group=os.environ["FEEDWATER_CLUSTER_GROUP"]))
+        group = os.environ["FEEDWATER_CLUSTER_GROUP"]
+        config.write_text(KUBELET.format(folder=self.folder, group=group, address=HERE, all=ALL, domain=DOMAIN))
         self.start_part(
             "kubelet",
             f"--config={config}",

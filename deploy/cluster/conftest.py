@@ -15,6 +15,11 @@ from enginetest.pages import ROOT
 from enginetest.report import report
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Marks of tests."""
+    config.addinivalue_line("markers", "long: only make test-cluster-long runs it")
+
+
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of what is served, with photographs below train."""

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from api import read
 from workload import NAMESPACE
 
+from cluster import in_url
+
 EVERY = 1.0
 """Seconds between two looks. What a pod sends between the last one and its end is not counted."""
 
@@ -50,7 +52,7 @@ def _addresses() -> dict[str, str]:
 
 def _sent(address: str) -> float | None:
     try:
-        with urllib.request.urlopen(f"http://{address}:7071/metrics", timeout=1) as answer:
+        with urllib.request.urlopen(f"http://{in_url(address)}:7071/metrics", timeout=1) as answer:
             found = re.search(r"^feedwater_node_samples_total (\S+)", answer.read().decode(), re.MULTILINE)
     except (OSError, ValueError, http.client.HTTPException):  # it begins, ends, or stands still
         return None

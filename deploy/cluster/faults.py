@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from workload import NAMESPACE, await_nodes, pods, program_of
 
-from cluster import Cluster
+from cluster import SIX, Cluster
 
 NODES = 5
 """Pods that there are before each fault, and after it."""
@@ -39,7 +39,7 @@ def cut_off(pid: int) -> Iterator[None]:
 
     def rules(action: str) -> None:
         for chain, link in (("INPUT", "-i"), ("OUTPUT", "-o")):
-            rule = ["iptables", action, chain, "!", link, "lo", "-j", "DROP"]
+            rule = ["ip6tables" if SIX else "iptables", action, chain, "!", link, "lo", "-j", "DROP"]
             subprocess.run(["nsenter", "-t", str(pid), "-n", *rule], check=True)
 
     rules("-A")

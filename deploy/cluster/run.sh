@@ -31,6 +31,8 @@ done
 for file in cpus mems; do
   cat /sys/fs/cgroup/cpuset/cpuset.$file >/sys/fs/cgroup/cpuset/$groups/cpuset.$file
 done
+# Pods are one group beside the programs of this machine: it counts as ten of them, not as one.
+echo 10240 >/sys/fs/cgroup/cpu/$groups/cpu.shares
 trap 'remove_groups "$groups"' EXIT
 
 code=0
@@ -49,6 +51,11 @@ setpriv --pdeathsig KILL unshare --net --mount --pid --fork --mount-proc --kill-
     echo ${value#*=} >$file
     mount --bind $file /proc/sys/${value%=*}
   done
+  # Names are those of the cluster: cluster.py.
+  here=10.97.0.1
+  [ "${FEEDWATER_CLUSTER_FAMILY:-}" != 6 ] || here=fd00:97::1
+  printf "nameserver %s\nsearch svc.cluster.local cluster.local\noptions ndots:5\n" $here >/run/resolv.conf
+  mount --bind /run/resolv.conf /etc/resolv.conf
   ip link set lo up
   exec "$@"' run.sh "$@" || code=$?
 for _ in $(seq 50); do

@@ -63,6 +63,13 @@ def test_without_the_role_it_is_named(installed: float, cluster: Cluster) -> Non
     job.delete()
 
 
+def test_a_name_does_without_the_role(installed: float, cluster: Cluster, pictures: Path) -> None:
+    """The Service's name in DNS stands for its pods."""
+    job = Training(cluster, "named", STEPS, nodes="dns:feedwater.feedwater.svc:7070", account="stranger")
+    assert job.digest() == undisturbed(pictures / "train", *STEPS)
+    job.delete()
+
+
 @pytest.mark.parametrize(
     ("nodes", "said"),
     [
