@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BEFORE, AFTER = HERE / "before", ROOT / "examples" / "frameworks"
 PICTURES, CLASSES, LIMIT_S = 32, 3, 400
-RANKS = {"ddp": 2, "fsdp2": 2}
+RANKS = {"dcp": 2, "ddp": 2, "fsdp2": 2}
 MOST_LINES = 5
 ORDERED = {"sampler"}
 """Where one sampler decides for both, so that the order is the same too."""

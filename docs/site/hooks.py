@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 API = {
     "loader": ("Loader and sources", ["Loader", "Table", "Bytes", "Coco", "Masks", "RemoteDataset"]),
     "transforms": ("Transforms", ["transforms"]),
-    "frameworks": ("Frameworks", ["hf", "timm", "callbacks"]),
+    "frameworks": ("Frameworks", ["hf", "timm", "dcp", "callbacks"]),
     "diagnosis": ("Diagnosis and tests", ["diagnose", "stages", "testing"]),
     "errors": ("Errors", ["errors"]),
 }

@@ -122,6 +122,7 @@ def test_values_of_dataloader_that_say_what_happens_anyway_are_taken(folder: Pat
         ("root", "source"),
         ("suffle", "shuffle"),
         ("drop_remainder", "drop_last"),
+        ("channels_last", "memory_format"),
     ],
 )
 def test_unknown_arguments_are_refused_with_what_is_meant(folder: Path, name: str, meant: str) -> None:

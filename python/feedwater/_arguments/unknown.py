@@ -53,6 +53,7 @@ MEANT = {
     "tls": ("ssl", "credentials", "ca", "certificate", "tls_ca", "tls_cert", "secure"),
     "token_file": ("token", "api_key", "auth", "password"),
     "insecure": ("plaintext", "verify", "no_tls"),
+    "memory_format": ("channels_last", "data_format"),
     "job": ("name", "job_name", "job_id", "run_id"),
 }
 """Our arguments, and what others call them."""
