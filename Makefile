@@ -173,6 +173,12 @@ test-python: build-testnode $(VENV)/.ready
 	$(call say,Python tests)
 	cd python && $(VENV)/bin/python -m pytest -q
 
+.PHONY: test-pythons
+# PYTHONS="…" are interpreters; without, those of pyenv and of PATH.
+test-pythons: wheel
+	$(call say,the wheel in clean interpreters)
+	$(PYTHON) bench/pythons.py "$$(ls -t dist/feedwater-*.whl | head -1)" $(PYTHONS)
+
 .PHONY: test-frameworks
 # Needs the packages of an environment of its own, on top of .venv: torch is that one's.
 test-frameworks: build $(FRAMEWORKS)/.ready
