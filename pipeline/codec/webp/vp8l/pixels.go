@@ -58,7 +58,12 @@ func (s *stream) readPixels(p *picture, pix []uint32, end int) bool {
 			x += n
 		}
 		if x < p.w && (n == 0 || x&mask != 0) {
-			if n = s.readSymbol(p, pix, i, g, &colors); n == 0 {
+			if s.forgiving && b.isTail() {
+				n = s.readLast(p, pix, i, g)
+			} else {
+				n = s.readSymbol(p, pix, i, g, &colors)
+			}
+			if n == 0 {
 				return false
 			}
 			i += n
@@ -89,11 +94,7 @@ func (s *stream) readSymbol(p *picture, pix []uint32, i int, g *group, colors *c
 	case symbol < literals: // transparency's
 		pix[i] = g.rest | uint32(symbol)<<8
 	case symbol < literals+lengthCodes:
-		n, ok := s.copyPixels(pix, i, symbol-literals, g, p.w)
-		if !ok {
-			return 0
-		}
-		return n
+		return s.copyPixels(pix, i, symbol-literals, g, p.w)
 	default:
 		colors.insertUpTo(pix, i)
 		pix[i] = colors.colors[symbol-literals-lengthCodes]
@@ -101,24 +102,28 @@ func (s *stream) readSymbol(p *picture, pix []uint32, i int, g *group, colors *c
 	return 1
 }
 
-// copyPixels copies pixels from before place i, and returns how many.
-func (s *stream) copyPixels(pix []uint32, i, symbol int, g *group, w int) (n int, ok bool) {
+// copyPixels copies pixels from before place i, and returns how many; 0 where there are none.
+func (s *stream) copyPixels(pix []uint32, i, symbol int, g *group, w int) int {
 	b := &s.bits
-	n = 1 + b.readFar(symbol)
+	n := 1 + b.readFar(symbol)
 	b.refill()
-	far := 1 + b.readFar(b.symbol(g.tables[distance]))
+	return copyWithin(pix, i, n, 1+b.readFar(b.symbol(g.tables[distance])), w)
+}
+
+// copyWithin copies n pixels to place i that a distance says, and returns n; 0 where they are not all within pix.
+func copyWithin(pix []uint32, i, n, far, w int) int {
 	from := i - placeOf(far, w)
 	if from < 0 || n > len(pix)-i {
-		return 0, false
+		return 0
 	}
 	if from+n <= i {
 		copy(pix[i:i+n], pix[from:])
-		return n, true
+		return n
 	}
 	for k := range n {
 		pix[i+k] = pix[from+k]
 	}
-	return n, true
+	return n
 }
 
 // readFar reads the bits that a symbol of lengths or distances is followed by, and returns the number less one.
