@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import feedwater
 from feedwater import Loader
+from feedwater._dataset.rle import make_mask
 from feedwater.testing import _apply_step
 
 torch = pytest.importorskip("torch")
@@ -155,6 +157,72 @@ def test_a_coco_file(pictures: Path, tmp_path: Path) -> None:
         boxes = [[1.5 + at, 2.25, 11.625 + at + number, 22.75] for at in range(count)]
         wanted = tv_tensors.BoundingBoxes(torch.tensor(boxes).reshape(-1, 4), format="XYXY", canvas_size=size)
         assert torch.equal(target["boxes"], v2.functional.resize(wanted, [20, 30]))
+
+
+CROWD = {"size": [4, 5], "counts": [2, 3, 6, 1, 8]}
+TEXT = {"size": [4, 5], "counts": "236N2"}
+"""The same by pycocotools.mask.frPyObjects."""
+CROWD_MASK = np.array([[0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [1, 0, 1, 0, 0]], np.uint8)
+
+
+@pytest.mark.parametrize("segmentation", [CROWD, TEXT])
+def test_masks_of_run_lengths(segmentation: dict[str, Any]) -> None:
+    made = make_mask(segmentation, (4, 5), "here")
+    assert made.dtype == np.uint8 and (made == CROWD_MASK).all()
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "why"),
+    [
+        ({"size": [5, 4], "counts": [20]}, r"has size \[5, 4\], and the picture \[4, 5\]"),
+        ({"size": [4, 5], "counts": [19]}, "do not add up to 4×5 pixels"),
+        ({"size": [4, 5], "counts": [30, -10]}, "or some are below 0"),
+        ({"size": [4, 5], "counts": [2**40, 1]}, "do not add up"),
+        ({"size": [4, 5], "counts": [1.5]}, "a list of whole numbers, or a text"),
+        ({"size": [4, 5], "counts": "236N "}, "counts have ' '"),
+        ({"size": [4, 5], "counts": "P" * 99}, "counts have 'P'"),
+        ({"size": [4, 5], "counts": "23P"}, "end amid a number"),
+        ({"counts": [20]}, "has size None"),
+        ([], r"segmentation is \[\]"),
+        (None, "segmentation is None"),
+    ],
+)
+def test_masks_that_are_none(segmentation: Any, why: str) -> None:
+    with pytest.raises(feedwater.DataError, match=f"^here: .*{why}"):
+        make_mask(segmentation, (4, 5), "here")
+
+
+def test_outlines_say_what_fills_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pycocotools", None)
+    with pytest.raises(feedwater.DataError, match="pip install pycocotools, which fills outlines"):
+        make_mask([[1, 1, 3, 1, 3, 3]], (4, 5), "here")
+
+
+def test_masks_of_a_coco_file_move_with_the_boxes(pictures: Path, tmp_path: Path) -> None:
+    path = coco_file(tmp_path)
+    told = json.loads(path.read_text())
+    sizes = {image["id"]: (image["height"], image["width"]) for image in told["images"]}
+    for one in told["annotations"]:
+        height, width = sizes[one["image_id"]]
+        begin = 5 * height + one["id"]
+        one["segmentation"] = {"size": [height, width], "counts": [begin, 3 * height, height * (width - 8) - one["id"]]}
+    path.write_text(json.dumps(told))
+    data = feedwater.Coco(path, pictures, keys=("masks", "labels"))
+    with Loader(data, v2.Compose([v2.Resize((20, 30)), v2.RandomHorizontalFlip(1)]), batch_size=4) as loader:
+        seen = [target for _, targets in loader for target in targets]
+    for number, target in enumerate(seen):
+        count = number % 3 if number < SAMPLES - 1 else 0
+        assert target["masks"].shape == (count, 20, 30) and len(target["labels"]) == count
+        whole = data.targets[number]["masks"]
+        assert whole.sum() == 3 * count * (40 + 3 * number)
+        assert torch.equal(target["masks"], v2.functional.resize(whole, [20, 30]).flip(-1))
+    del told["images"][0]["height"]
+    path.write_text(json.dumps(told))
+    with pytest.raises(
+        feedwater.DataError, match="masks need height and width of each picture, and picture 63 has none"
+    ):
+        feedwater.Coco(path, pictures, keys=("masks",))
+    feedwater.Coco(path, pictures)
 
 
 def test_the_same_on_nodes_and_after_a_copy(pictures: Path, nodes: Any) -> None:

@@ -7,15 +7,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._common.homes import home_of, homes_of
 from ..errors import DataError
+from .rle import make_mask
 from .table import Table
 
 __all__ = ["Coco", "is_coco_detection", "read_coco_detection"]
 
 HOME = "torchvision.datasets.coco.CocoDetection"
 WRAPPER = "torchvision.tv_tensors._dataset_wrapper.VisionDatasetTVTensorWrapper"
-KEYS = ("image_id", "boxes", "labels", "area", "iscrowd")
+KEYS = ("image_id", "boxes", "labels", "area", "iscrowd", "masks")
 """What a target may have."""
 
 
@@ -24,10 +27,11 @@ class Coco:
 
     annotations   COCO's file of instances, .json
     root          the folder that its file names are below: a folder here, or with nodes "root/path"
-    keys          what each target has, of image_id, boxes, labels, area, iscrowd
+    keys          what each target has, of image_id, boxes, labels, area, iscrowd, masks
 
     Samples are in the order of their ids, those without a box among them, as torchvision's CocoDetection has them.
     boxes are tv_tensors.BoundingBoxes, XYXY, and labels COCO's category ids. The file is read when this is made.
+    masks are tv_tensors.Mask, [instances, height, width], of run lengths; outlines are filled by pycocotools.
     For type checkers pass targets=coco.targets too, by which they know what batches are.
     """
 
@@ -41,7 +45,7 @@ class Coco:
         keys = tuple(keys)
         unknown = next((key for key in keys if key not in KEYS), None)
         if unknown is not None:
-            raise ValueError(f"keys: {unknown!r} is none of {', '.join(KEYS)}; masks of instances are not there")
+            raise ValueError(f"keys: {unknown!r} is none of {', '.join(KEYS)}")
         path = os.path.expanduser(os.fspath(annotations))
         with open(path, encoding="utf-8") as file:
             told = json.load(file)
@@ -54,7 +58,8 @@ class Coco:
         if len(names) != len(images):
             raise DataError(f"{path}: two pictures have one id")
         self.table = Table([names[one] for one in self.ids], root=root)
-        self.targets: Sequence[Mapping[str, Any]] = CocoTargets(path, self.ids, told, keys)
+        sizes = {image["id"]: (image.get("height"), image.get("width")) for image in images}
+        self.targets: Sequence[Mapping[str, Any]] = CocoTargets(path, {one: sizes[one] for one in self.ids}, told, keys)
 
     def __len__(self) -> int:
         """Pictures in it."""
@@ -77,22 +82,36 @@ def _read_list(path: str, told: Any, name: str, needs: Sequence[str]) -> list[di
 class CocoTargets(Sequence[Mapping[str, Any]]):
     """The targets of a COCO file, made when they are asked for."""
 
-    def __init__(self, path: str, ids: list[int], told: dict[str, Any], keys: tuple[str, ...]) -> None:
-        needs = ("image_id", "bbox", "category_id")
-        by_id: dict[int, list[dict[str, Any]]] = {one: [] for one in ids}
+    def __init__(
+        self, path: str, sizes: Mapping[int, tuple[Any, Any]], told: dict[str, Any], keys: tuple[str, ...]
+    ) -> None:
+        masked = "masks" in keys
+        needs = ("image_id", "bbox", "category_id", *(("segmentation",) if masked else ()))
+        wanted = ("bbox", "category_id", "area", "iscrowd", *(("id", "segmentation") if masked else ()))
+        by_id: dict[int, list[dict[str, Any]]] = {one: [] for one in sizes}
         for one in _read_list(path, told, "annotations", needs):
             if one["image_id"] not in by_id:
                 raise DataError(f"{path}: an annotation is of picture {one['image_id']}, which is not there")
-            kept = {name: one.get(name, 0) for name in ("bbox", "category_id", "area", "iscrowd")}
-            by_id[one["image_id"]].append(kept)
-        self._ids, self._keys, self._rows = ids, keys, [by_id[one] for one in ids]
+            by_id[one["image_id"]].append({name: one.get(name, 0) for name in wanted})
+        unsized = next(
+            (one for one, size in sizes.items() if masked and any(type(side) is not int for side in size)), None
+        )
+        if unsized is not None:
+            raise DataError(f"{path}: masks need height and width of each picture, and picture {unsized} has none")
+        self._path, self._ids, self._sizes, self._keys = path, list(sizes), list(sizes.values()), keys
+        self._rows = list(by_id.values())
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getitem__(self, at: Any) -> Any:
         rows = self._rows[at]
-        return {key: self._ids[at] if key == "image_id" else _make_value(key, rows) for key in self._keys}
+        target = {
+            key: self._ids[at] if key == "image_id" else _make_value(key, rows) for key in self._keys if key != "masks"
+        }
+        if "masks" in self._keys:
+            target["masks"] = _make_masks(rows, self._sizes[at], self._path)
+        return target
 
 
 def _make_value(key: str, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -104,6 +123,17 @@ def _make_value(key: str, rows: Sequence[Mapping[str, Any]]) -> Any:
         return torch.tensor(corners, dtype=torch.float32).reshape(-1, 4)
     name = "category_id" if key == "labels" else key
     return torch.tensor([row[name] for row in rows], dtype=torch.float32 if key == "area" else torch.int64)
+
+
+def _make_masks(rows: Sequence[Mapping[str, Any]], size: tuple[int, int], path: str) -> Any:
+    """A mask for each of a picture's annotations."""
+    import torch
+    from torchvision import tv_tensors
+
+    made = np.zeros((len(rows), *size), np.uint8)
+    for at, row in enumerate(rows):
+        made[at] = make_mask(row["segmentation"], size, f"{path}: annotation {row['id']}")
+    return tv_tensors.Mask(torch.from_numpy(made))
 
 
 class WrappedTargets(Sequence[Mapping[str, Any]]):
