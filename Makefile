@@ -291,6 +291,7 @@ test-hub: build
 test-jax: build
 	$(call say,batches given to JAX)
 	PYTHONPATH=$(CURDIR)/python $(or $(JAX_PYTHON),$(error give JAX_PYTHON=a Python with jax)) bench/jax/check.py $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs))
+	PYTHONPATH=$(CURDIR)/python $(JAX_PYTHON) examples/jax_train.py --data $(FEEDWATER_PHOTOS) --batch-size 16 --epochs 1
 
 # Nothing is installed or built: the machine may be bare, and bin/feedwater comes with the tree.
 test-gpu:

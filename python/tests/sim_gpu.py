@@ -120,6 +120,7 @@ class SimGpu:
         return self.clock.now >= self.free_at
 
     def find_streams(self, place: Place) -> Streams:
+        assert not self.capturing, "a look ends the capture"
         self.asked += 1
         used = {at for at in {*self.free, *self.memory} if at in self.memory or self.free[at] > self.clock.now}
         used.discard(place)

@@ -259,3 +259,136 @@ def test_a_kind_whose_idle_is_unknown_reads_so(bench: Any) -> None:
     known = {"step_s": 0.1, "truth_s": 0.02, "meter_s": 0.0205, "error": 0.005}
     assert kinds.line_of("graph", known).split() == ["graph", "100.00", "20.00", "20.50", "+0.50%"]
     assert kinds.line_of("ddp", {**known, "meter_s": None, "error": None}).split()[-2:] == ["?", "unknown"]
+
+
+# -- each part, with torch.cuda on the CPU -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cpu(real: str, bench: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """torch.cuda on the CPU; scripts do not end this process when their time is over, nor wait for anything."""
+    import cpu_cuda
+
+    monkeypatch.setattr(bench.part.Part, "end_hanging", lambda self: None)
+    monkeypatch.setattr(bench.part, "PICTURES", 64)
+    with cpu_cuda.installed(monkeypatch) as gpu:
+        yield gpu
+
+
+def run_part(module: Any, out: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> tuple[str, Any]:
+    """What it left in its file, and its exit code."""
+    monkeypatch.setattr(sys, "argv", [module.__file__, *more, "--out", str(out)])
+    try:
+        module.main()
+        code: Any = 0
+    except SystemExit as error:
+        code = error.code or 0
+    return out.read_text(), code
+
+
+def test_part_1_runs_on_a_cpu(
+    cpu: Any, bench: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import checks
+
+    monkeypatch.setitem(checks.CHECKS, "ranks", lambda folder: None)  # below, in processes of their own
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    told, code = run_part(checks, tmp_path / "gpu-1.txt", monkeypatch, str(photos))
+    assert code == 0, told
+    assert told.count("\nok ") == len(checks.CHECKS) == 11
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, bench: Any) -> Any:
+    """loop.py with a network that a CPU trains, and without processes."""
+    for name in ("loop", "figures", "kinds"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import loop
+
+    net = torch.nn
+    monkeypatch.setattr(
+        loop, "resnet50", lambda: net.Sequential(net.AvgPool2d(32), net.Flatten(), net.Linear(147, 1000))
+    )
+    monkeypatch.setattr(torch, "compile", lambda module: module)
+    measure, threads = loop.meter_us, torch.get_num_threads()
+    monkeypatch.setattr(loop, "meter_us", lambda: measure(5))
+    loader = torch.utils.data.DataLoader
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda *_, **__: None)
+    monkeypatch.setattr(net.parallel, "DistributedDataParallel", lambda module: module)  # ranks have a check by gloo
+
+    def make(data: Any, batch: int, **options: Any) -> Any:
+        return loader(data, batch, shuffle=options.get("shuffle", False), drop_last=options.get("drop_last", False))
+
+    monkeypatch.setattr(torch.utils.data, "DataLoader", make)
+    torch.set_num_threads(1)  # several would wait for each other on a busy machine
+    yield loop
+    torch.set_num_threads(threads)
+
+
+def test_part_2_runs_on_a_cpu(cpu: Any, small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a folder: pictures are made."""
+    import figures
+
+    monkeypatch.setattr(figures.time, "sleep", lambda _: None)
+    monkeypatch.setattr(torch, "randn", lambda *_, **__: torch.ones(2, 2))  # what keeps the GPU busy
+    options = ["--batch", "4", "--steps", "3", "--rounds", "1"]
+    told, code = run_part(figures, tmp_path / "gpu-2.txt", monkeypatch, *options)
+    assert code == 0, told
+    lines = ("no folder was given", "next on the host ", "normalised floats", "copies ", "registering ", "ResNet-50")
+    for line in lines:
+        assert line in told, told
+
+
+def runner(loop: Any, capsys: pytest.CaptureFixture[str]) -> Any:
+    """run_within, in this process: what loop.py prints, and the doctor's verdict where that is asked for."""
+
+    def run(seconds: float, command: list[str]) -> tuple[int, list[str]]:
+        if "feedwater.doctor" in command:
+            Path(command[command.index("--json") + 1]).write_text(json.dumps({"verdict": "healthy", "cause": "x"}))
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", command[max(at for at, part in enumerate(command) if part.endswith(".py")) :])
+            loop.main()
+        return 0, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_part_3_runs_on_a_cpu(
+    cpu: Any,
+    bench: Any,
+    small: Any,
+    photos: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(bench.main, "run_within", runner(small, capsys))
+    monkeypatch.setattr(bench.main, "nvml", lambda: "")
+    options = ["--batch", "2", "--steps", "2", "--warm", "1", "--rounds", "1"]
+    told, code = run_part(bench.main, tmp_path / "gpu-3.txt", monkeypatch, str(photos), *options)
+    assert code == 0, told
+    for line in ("dataloader ", "feedwater ", "device ", "meter: ", "doctor: healthy"):
+        assert line in told, told
+
+
+def test_part_4_runs_on_a_cpu(
+    cpu: Any,
+    bench: Any,
+    small: Any,
+    photos: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The meter of a GPU that does everything at once says something; the trace of a CPU has no kernels."""
+    import kinds
+
+    monkeypatch.setattr(bench.main, "run_within", runner(small, capsys))
+    monkeypatch.setattr(bench.main, "nvml", lambda: "")
+    options = ["--batch", "2", "--steps", "2", "--warm", "1"]
+    told, code = run_part(kinds, tmp_path / "gpu-4.txt", monkeypatch, str(photos), *options)
+    rows = {line.split()[0]: line.split()[1:] for line in told.splitlines()[2:]}
+    assert list(rows) == list(small.KINDS), told
+    assert all(len(row) == 4 and row[3] != "unknown" for row in rows.values()), told
+    assert not code or str(code).startswith("off by more than 1% of the step"), code

@@ -199,6 +199,18 @@ def epoch_edges(loop: Loop) -> None:
         loop.gpu.synchronize()
 
 
+def test_a_step_in_a_capture_is_left_out_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(False, monkeypatch)
+    turn(loop)
+    loop.gpu.capturing = True
+    turn(loop)
+    loop.gpu.capturing = False
+    assert not loop.gpu.asked
+    turn(loop)
+    assert loop.gpu.asked == 1
+    assert loop.pace.meter.stats_fields()["idle_step_s"] == pytest.approx(5 * MS + 15.5 * MS, abs=MS)
+
+
 SIDE, NCCL, GATHER, SCATTER = (0, 9), (0, 21), (0, 31), (0, 32)
 
 

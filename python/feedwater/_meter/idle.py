@@ -175,8 +175,6 @@ class Meter:
         if threading.current_thread() is not threading.main_thread():
             self.unknown, self.last_idle_s = OFF_THREAD, None
         elif len(marks) < MOST_PENDING:
-            if self._readings >= self._look_at and self._place is not None:
-                self._look_for_streams(marks.clock, self._place)
             self._dry = self._ask_stream(marks) if self._closely else None
             self._before = self._mark_streams(marks)
 
@@ -345,6 +343,8 @@ class Meter:
         own = self._record_mark(marks)
         if own is None:
             return None
+        if self._readings >= self._look_at:  # not amid a capture, which a look would end
+            self._look_for_streams(marks.clock, own.place)
         if self._place not in (None, own.place):
             if self._stream is None:
                 self._unseen = self._unseen or gpu_events.FOREIGN
