@@ -175,6 +175,7 @@ type shardReader struct {
 	tar    *tar.Reader
 	layout Tar
 	label  labelRule
+	end    int64          // of the last member, with its padding
 	now    *sampleMembers // nil before the first
 }
 
@@ -190,15 +191,50 @@ func (l Tar) readShard(ctx context.Context, from store.Store, name string) (*sha
 	for {
 		h, err := r.tar.Next()
 		if errors.Is(err, io.EOF) {
+			if err := r.checkEnd(); err != nil {
+				return nil, err
+			}
 			return r.shard, r.endSample()
 		}
 		if err != nil {
 			return nil, r.broken(err)
 		}
+		r.end = r.object.at
+		if h.Typeflag == tar.TypeReg {
+			r.end += (h.Size + blockBytes - 1) / blockBytes * blockBytes
+		}
 		if err := r.member(h); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// Tar files are blocks. Behind their end, one or two of zeros, programs fill up a record with more of them.
+const (
+	blockBytes   = 512
+	mostEndBytes = 1 << 20
+)
+
+// checkEnd refuses a shard that lost its end, or has something behind it: samples would be missing without a word.
+func (r *shardReader) checkEnd() error {
+	name, size := r.shard.name, r.object.object.Size
+	if r.object.at-r.end < blockBytes {
+		return wrong("%s: the shard is cut: it ends at byte %d, without the end of a tar file", name, size)
+	}
+	behind := size - r.object.at
+	rest := make([]byte, min(behind, mostEndBytes))
+	if _, err := io.ReadFull(r.object, rest); err != nil {
+		return r.broken(err)
+	}
+	for _, b := range rest {
+		if b != 0 {
+			return wrong("%s: %d bytes lie behind the end of the tar file, as where files are joined by cat: join them by tar --concatenate", name, behind)
+		}
+	}
+	if behind > mostEndBytes {
+		return wrong("%s: %d bytes lie behind the end of the tar file, zeros at first, as where a copy broke off: copy it anew", name, behind)
+	}
+	return nil
 }
 
 // broken is the error about a shard that cannot be read as one: of the storage, or of what is in it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,6 +147,10 @@ func TestTarsThatAreNoData(t *testing.T) {
 		"a long name":          {[][]byte{of(strings.Repeat("n/", manifest.MaxKeyBytes/2) + "a.jpg A")}, "bytes is too long"},
 		"no tar":               {[][]byte{bytes.Repeat([]byte("no tar file "), 100)}, "0.tar: no tar file"},
 		"cut in a member":      {[][]byte{good[:3000]}, `ends within "b.jpg"`},
+		"cut behind a member":  {[][]byte{good[:endOf(good)], good}, "0.tar: the shard is cut"},
+		"an empty file":        {[][]byte{nil, good}, "0.tar: the shard is cut: it ends at byte 0"},
+		"two files joined":     {[][]byte{append(slices.Clone(good), good...)}, "behind the end of the tar file, as where files are joined by cat"},
+		"a tail of zeros":      {[][]byte{append(good[:endOf(good):endOf(good)], make([]byte, 2<<20)...)}, "as where a copy broke off"},
 		"cut in a header":      {[][]byte{good[:700+512]}, "0.tar: no tar file, or a damaged one"},
 		"no picture":           {[][]byte{of("a.txt A")}, `"a" has no picture, only .txt`},
 		"two of one ending":    {[][]byte{of("a.jpg A", "a.jpg B")}, `"a" has two members .jpg`},
@@ -177,6 +182,23 @@ func TestTarsThatAreNoData(t *testing.T) {
 		root := t.TempDir()
 		must(t, os.WriteFile(root+"/"+name, good, 0o600))
 		if _, err := scanned(t.Context(), Tar{Pattern: name}, folderOf(t, root)); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), "is compressed") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// endOf is where the end of a tar file of package tar begins.
+func endOf(file []byte) int { return len(file) - 2*blockBytes }
+
+// TestEndOfTar: one block of zeros ends a shard too, a record may be filled up, and an empty shard beside others is one.
+func TestEndOfTar(t *testing.T) {
+	good := shardOf(t, tar.FormatPAX, "a.jpg A", "b.jpg "+strings.Repeat("\x00", 1024))
+	for name, file := range map[string][]byte{
+		"as written": good, "one block": good[:endOf(good)+blockBytes], "a record": append(slices.Clone(good), make([]byte, 10240)...),
+	} {
+		root := write(t, file, make([]byte, 10240))
+		m, err := scanned(t.Context(), Tar{Pattern: "{0..1}.tar"}, folderOf(t, root))
+		if err != nil || m.Samples() != 2 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
