@@ -16,8 +16,11 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
-// maxObjects is how many objects a pattern may name.
-const maxObjects = 1 << 20
+// maxObjects is how many objects a pattern may name, and maxNames how many bytes the names that its braces stand for may have, all together.
+const (
+	maxObjects = 1 << 20
+	maxNames   = 64 << 20
+)
 
 // IsPattern reports whether a path is not that of one thing: it has braces or wildcards.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "{*?[") }
@@ -139,6 +142,9 @@ func appendEach(begins, ends []string) ([]string, error) {
 	if len(begins)*len(ends) > maxObjects {
 		return nil, wrong("a pattern that names more than %d objects", maxObjects)
 	}
+	if bytes := bytesOf(begins)*len(ends) + bytesOf(ends)*len(begins); bytes > maxNames {
+		return nil, wrong("a pattern whose names have %d bytes: at most %d", bytes, maxNames)
+	}
 	all := make([]string, 0, len(begins)*len(ends))
 	for _, b := range begins {
 		for _, e := range ends {
@@ -146,6 +152,17 @@ func appendEach(begins, ends []string) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// isPadded reports whether a number has a zero in front, as bash asks for to write the others as long.
+func isPadded(digits string) bool { return len(digits) > 1 && digits[0] == '0' }
+
+// bytesOf is how long texts are together.
+func bytesOf(texts []string) (total int) {
+	for _, text := range texts {
+		total += len(text)
+	}
+	return total
 }
 
 // choicesOf are what the inside of a brace stands for.
@@ -163,7 +180,7 @@ func choicesOf(inside string) ([]string, error) {
 		return nil, errors.New("write {first..last}, whole numbers that grow")
 	}
 	width := 0
-	if strings.HasPrefix(first, "0") || strings.HasPrefix(last, "0") {
+	if isPadded(first) || isPadded(last) {
 		width = max(len(first), len(last))
 	}
 	var all []string
@@ -191,7 +208,7 @@ func glob(ctx context.Context, from store.Store, dir string, names []string) (fo
 		return nil, err
 	}
 	for _, name := range entries {
-		if ok, err := path.Match(names[0], name); err != nil {
+		if ok, err := path.Match(negated(names[0]), name); err != nil {
 			return nil, wrong("%s: %v", names[0], err)
 		} else if !ok || strings.HasPrefix(name, ".") && !strings.HasPrefix(names[0], ".") {
 			continue
@@ -209,6 +226,24 @@ func glob(ctx context.Context, from store.Store, dir string, names []string) (fo
 		}
 	}
 	return found, nil
+}
+
+// negated writes "[!a]" of the shell as path.Match has it, "[^a]".
+func negated(pattern string) string {
+	text, inside := []byte(pattern), false
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; {
+		case c == '\\':
+			at++
+		case c == '[' && !inside:
+			if inside = true; at+1 < len(text) && text[at+1] == '!' {
+				text[at+1] = '^'
+			}
+		case c == ']':
+			inside = false
+		}
+	}
+	return string(text)
 }
 
 // list is all names in a directory.
