@@ -108,6 +108,51 @@ def test_classes_and_order_are_those_of_the_table(data: Path) -> None:
         assert set(np.asarray(next(iter(loader))[1])) == {1 << 40}
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "want"),
+    [
+        ("x.csv", "path, label\ncat/000.png, 0\ncat/001.png ,10\ndog/020.png,\u00a02\n", [0, 10, 2]),
+        ("x.tsv", "cat/000.png\t0 \ncat/001.png\t 10\ndog/020.png\t2\n", [0, 10, 2]),
+        ("x.csv", "cat/000.png,+1\ncat/001.png,010\ndog/020.png,-0\n", [1, 10, 0]),
+        ("x.csv", "cat/000.png,-9223372036854775808\ncat/001.png,0000000000000000000000001\n", [-(1 << 63), 1]),
+        ("x.csv", "cat/000.png, b\ncat/001.png,a\ndog/020.png, b \n", [1, 0, 1]),
+        ("x.csv", "cat/000.png,1_0\ncat/001.png,1-0\n", [1, 0]),
+        (
+            "x.jsonl",
+            '{"path": " cat/000.png", "label": "10 "}\n{"path": "cat/001.png", "label": 2}\n',
+            [10, 2],
+        ),
+        ("x.csv", "path,label\ncat/000.png,0.0\ncat/001.png,10.0\n", "line 2: the label is a number with a point"),
+        ("x.csv", "path,label\ncat/000.png,0\ncat/001.png,x\n", "line 3: the label is a name, and"),
+        ("x.csv", "cat/000.png,x\ncat/001.png,nan\n", "line 2: the label is nan"),
+        ("x.csv", "cat/000.png,9223372036854775808\n", "line 1: the label is a whole number beyond int64"),
+        ("x.csv", "cat/000.png,\u0663\n", "line 1: the label is a number with a point"),
+        ("x.csv", "cat/000.png,1\ncat/001.png, \n", "line 2: a label is missing"),
+        ("x.jsonl", '{"path": "cat/000.png", "label": 3.0}\n', "line 1: .*label.* is neither a whole number nor"),
+        ("x.jsonl", '{"path": "cat/000.png", "label": true}\n', "line 1: .*label.* is neither a whole number nor"),
+    ],
+)
+def test_labels_are_the_same_from_a_list_and_from_its_table(data: Path, name: str, text: str, want: Any) -> None:
+    (data / name).write_text(text)
+    for make in (lambda: data / name, lambda: Table(data / name)):
+        if isinstance(want, str):
+            with pytest.raises(DataError, match=want):
+                next(iter(Loader(make(), batch_size=1)))
+            continue
+        with Loader(make(), batch_size=len(want)) as loader:
+            assert np.asarray(next(iter(loader))[1]).tolist() == want
+
+
+def test_strings_that_are_numbers(data: Path) -> None:
+    paths = paths_of(data)[:3]
+    for labels in (["0", "10", "2"], [" 0", "+10 ", "02"]):
+        with Loader(Table(Frame(path=paths, label=labels), root=data), batch_size=3) as loader:
+            assert np.asarray(next(iter(loader))[1]).tolist() == [0, 10, 2]
+    table = Table(paths, ["10", " x", "nan"], root=data, classes=["x", "nan", "10"])
+    with Loader(table, batch_size=3) as loader:
+        assert np.asarray(next(iter(loader))[1]).tolist() == [2, 0, 1]
+
+
 def test_names_of_files_that_are_no_text(data: Path) -> None:
     name = os.fsdecode(b'\xff \n".png')
     os.rename(data / "cat" / "000.png", data / name)
@@ -290,7 +335,12 @@ def test_a_file_that_changed_is_told(data: Path) -> None:
         (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": [1, None]}),
         (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": [1, float("nan")]}),
         (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": ["x", ""]}),
-        (TypeError, "row 0 of the table: the label 1.5 is no whole number", {"paths": ["a"], "labels": [1.5]}),
+        (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": [1.0, float("nan")]}),
+        (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": ["x", None]}),
+        (TypeError, "row 0 of the table: the label 1.5 is a float.*astype", {"paths": ["a"], "labels": [1.5]}),
+        (DataError, "row 1 of the table: the label is a name, and", {"paths": ["a", "b"], "labels": ["1", "x"]}),
+        (DataError, "row 0 of the table: the label is a number with a", {"paths": ["a"], "labels": ["0.0"]}),
+        (DataError, "row 1 of the table: the label is nan", {"paths": ["a", "b"], "labels": ["x", "nan"]}),
         (TypeError, "row 0 of the table: the label True is no", {"paths": ["a"], "labels": [True]}),
         (TypeError, "row 1 of the table: the label 'x' is no", {"paths": ["a", "b"], "labels": [1, "x"]}),
         (ValueError, "is no int64", {"paths": ["a"], "labels": [1 << 63]}),
@@ -314,8 +364,8 @@ def test_what_is_wrong_is_named_with_its_row(error: type[Exception], says: str, 
     ("name", "text", "says"),
     [
         ("x.csv", "a,b,c\n1,2,3\n", "no column is called path.*it has a, b, c"),
-        ("x.csv", "path,label\na.png,1\nb.png\n", "row 1 has 1 fields"),
-        ("x.csv", "path,label\na.png,1\nb.png,\n", "row 1: a label is missing"),
+        ("x.csv", "path,label\na.png,1\nb.png\n", "line 3 has 1 fields"),
+        ("x.csv", "path,label\na.png,1\nb.png,\n", "line 3: a label is missing"),
         ("x.csv", 'path,label\n"a.png,1\n', "line"),
         ("x.jsonl", "{\n", "line 1"),
         ("x.jsonl", "[1]\n", "line 1 is no JSON object"),

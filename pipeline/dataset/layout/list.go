@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -18,7 +17,7 @@ import (
 )
 
 // List is the layout of a list of files: a table of paths and labels, in the order of its lines. Paths are below the
-// folder that the list lies in. Labels are whole numbers, or strings, which are then classes in sorted order.
+// folder that the list lies in. Labels are whole numbers, or names, which are then classes in sorted order: see labels.
 type List struct {
 	// Name of the list, a path below the folder, that ends in .csv, .tsv or .jsonl.
 	Name string
@@ -101,6 +100,7 @@ func (l List) openTable(ctx context.Context) (rowReader, func(), error) {
 		return nil, nil, err
 	}
 	rows := newJSONReader(l.Name, &cancelledReader{ctx, f}, l.Choice)
+	rows.asWritten = true
 	return rows, func() { _ = f.Close() }, nil // it was read
 }
 
@@ -207,119 +207,6 @@ func (l List) key(r row) (string, error) {
 		return "", wrong("%s: %.200q is no path", l.where(r), r.path)
 	}
 	return key, nil
-}
-
-// labels of a list: numbers, names of classes, or none.
-type labels struct {
-	rows     int
-	labelled bool
-	numbers  bool // all are
-	classes  map[string]*classCount
-	names    []string
-	counts   []int // samples of each class that the list itself names; else nil
-}
-
-type classCount struct{ label, samples int }
-
-// maxClasses is how many names of classes a list may have.
-const maxClasses = 1 << 20
-
-// name takes note of a class that the list itself names. These come first, in the order of their labels.
-func (l *labels) name(list List, r row) error {
-	switch {
-	case l.rows > 0:
-		return wrong("%s: the name of a class stands behind the first file", list.where(r))
-	case l.classes[r.className] != nil:
-		return wrong("%s: two classes are called %.200q", list.Name, r.className)
-	case len(l.names) >= maxClasses:
-		return wrong("%s: more than %d classes", list.Name, maxClasses)
-	}
-	l.classes[r.className] = &classCount{label: len(l.names)}
-	l.names, l.counts = append(l.names, r.className), append(l.counts, 0)
-	return nil
-}
-
-// addNamed takes note of a row's label where the list itself names its classes.
-func (l *labels) addNamed(list List, r row) error {
-	if !r.labelled {
-		return nil
-	}
-	label, _ := l.of(r)
-	if label < 0 || label >= int64(len(l.names)) {
-		return wrong("%s: label %.200s is none of the list's %d classes", list.where(r), r.label, len(l.names))
-	}
-	l.counts[label]++
-	return nil
-}
-
-// add takes note of a row's label.
-func (l *labels) add(list List, r row) error {
-	if l.rows++; l.rows > 1 && l.labelled != r.labelled {
-		return wrong("%s: a label is missing, here or in the lines before", list.where(r))
-	}
-	if l.counts != nil {
-		l.labelled = r.labelled
-		return l.addNamed(list, r)
-	}
-	if l.labelled = r.labelled; !r.labelled {
-		return nil
-	}
-	if l.numbers {
-		_, err := strconv.ParseInt(r.label, 10, 64)
-		l.numbers = err == nil
-	}
-	if c := l.classes[r.label]; c != nil {
-		c.samples++
-	} else if len(l.classes) < maxClasses {
-		l.classes[strings.Clone(r.label)] = &classCount{samples: 1}
-	} else if !l.numbers {
-		return wrong("%s: more than %d classes", list.where(r), maxClasses)
-	}
-	return nil
-}
-
-// sort numbers the classes.
-func (l *labels) sort() {
-	if l.numbers || l.counts != nil {
-		return
-	}
-	for name := range l.classes {
-		l.names = append(l.names, name)
-	}
-	slices.SortFunc(l.names, compareNames[string])
-	for i, name := range l.names {
-		l.classes[name].label = i
-	}
-}
-
-// of is the label of a row.
-func (l *labels) of(r row) (int64, bool) {
-	switch {
-	case !r.labelled:
-		return 0, !l.labelled
-	case l.numbers && (l.counts == nil || !r.quoted):
-		n, err := strconv.ParseInt(r.label, 10, 64)
-		return n, err == nil
-	}
-	c := l.classes[r.label]
-	if c == nil { // the list was exchanged, or names no such class
-		return -1, false
-	}
-	return int64(c.label), true
-}
-
-// tell adds the classes to a manifest, or that there are no labels.
-func (l *labels) tell(to *manifest.Builder) {
-	if !l.labelled {
-		to.Unlabel()
-	}
-	for i, name := range l.names {
-		samples := l.classes[name].samples
-		if l.counts != nil {
-			samples = l.counts[i]
-		}
-		to.Class(name, samples, [32]byte{})
-	}
 }
 
 // listScan adds the samples of a list.

@@ -64,7 +64,7 @@ func newTableReader(name string, from io.Reader, comma rune, choice Choice) (*ta
 	}
 	t := &tableReader{name: name, csv: csv.NewReader(text), label: -1}
 	t.csv.Comma, t.csv.ReuseRecord = comma, true
-	t.csv.LazyQuotes = comma == '\t'
+	t.csv.LazyQuotes, t.csv.TrimLeadingSpace = comma == '\t', comma != '\t' // tabs are spaces too
 	head, err := t.csv.Read()
 	if errors.Is(err, io.EOF) {
 		return t, nil
@@ -109,9 +109,10 @@ func column(head, names []string) int {
 
 func (t *tableReader) row(fields []string) row {
 	t.last, _ = t.csv.FieldPos(0)
-	r := row{line: t.last, path: strings.Clone(fields[t.path])}
+	r := row{line: t.last, path: strings.Clone(strings.TrimSpace(fields[t.path]))}
 	if t.label >= 0 {
-		r.label, r.labelled = strings.Clone(fields[t.label]), fields[t.label] != ""
+		r.label = strings.Clone(strings.TrimSpace(fields[t.label]))
+		r.labelled = r.label != ""
 	}
 	for _, at := range t.values {
 		r.values = append(r.values, strings.Clone(fields[at]))
@@ -154,6 +155,8 @@ type jsonReader struct {
 	choice Choice
 	lines  *bufio.Scanner
 	line   int
+	// asWritten keeps spaces at the ends of paths, labels and names of classes.
+	asWritten bool
 }
 
 func newJSONReader(name string, from io.Reader, choice Choice) *jsonReader {
@@ -187,7 +190,8 @@ func (j *jsonReader) row(text []byte) (row, error) {
 	}
 	r := row{line: j.line}
 	if value, there := fields[classNameMember]; there && len(fields) == 1 {
-		if err := json.Unmarshal(value, (*filename.Name)(&r.className)); err != nil || r.className == "" {
+		err := json.Unmarshal(value, (*filename.Name)(&r.className))
+		if r.className = j.trim(r.className); err != nil || r.className == "" {
 			return row{}, wrong("%s: line %d: %q is no string, or an empty one", j.name, j.line, classNameMember)
 		}
 		return r, nil
@@ -197,6 +201,7 @@ func (j *jsonReader) row(text []byte) (row, error) {
 			if value[0] != '"' || json.Unmarshal(value, (*filename.Name)(&r.path)) != nil {
 				return row{}, wrong("%s: line %d: %q is no string", j.name, j.line, name)
 			}
+			r.path = j.trim(r.path)
 			break
 		}
 	}
@@ -223,6 +228,14 @@ func (j *jsonReader) row(text []byte) (row, error) {
 	return r, nil
 }
 
+// trim is a text without spaces at its ends, unless it is to stay as it is written.
+func (j *jsonReader) trim(text string) string {
+	if j.asWritten {
+		return text
+	}
+	return strings.TrimSpace(text)
+}
+
 // setLabel finds the label of a row.
 func (j *jsonReader) setLabel(r *row, fields map[string]json.RawMessage) error {
 	names := labelColumns
@@ -238,9 +251,10 @@ func (j *jsonReader) setLabel(r *row, fields map[string]json.RawMessage) error {
 		if !r.quoted {
 			r.label = string(value)
 			if strings.ContainsAny(r.label[:1], "[{tf") || strings.ContainsAny(r.label, ".eE") {
-				return wrong("%s: line %d: %q is neither a whole number nor a string", j.name, j.line, name)
+				return wrong("%s: line %d: %q is neither a whole number nor a string: %s", j.name, j.line, name, waysOut)
 			}
 		}
+		r.label = j.trim(r.label)
 		r.labelled = r.label != ""
 		break
 	}

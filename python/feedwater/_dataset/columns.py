@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DataError
+from .labels import SPACES, WAYS_OUT, is_whole, number_texts
 
 __all__ = ["is_list_file", "read_columns", "read_values"]
 
@@ -21,12 +22,18 @@ def is_list_file(paths: Any) -> bool:
     return isinstance(paths, (str, os.PathLike))
 
 
-def read_columns(paths: Any, labels: Any) -> tuple[list[Any], list[Any] | None]:
-    """Paths and labels as they were given."""
+def read_columns(
+    paths: Any, labels: Any, classes: list[str] | None = None
+) -> tuple[list[Any], list[Any] | None, list[str] | None]:
+    """Paths and labels as they were given, and of a file the names of its rows, for errors."""
     if is_list_file(paths):
         if labels is not None:
             raise TypeError(f"labels= goes with a sequence of paths: {os.fspath(paths)} has its own")
-        return _read_file(os.path.expanduser(os.fspath(paths)))
+        return _read_file(os.path.expanduser(os.fspath(paths)), classes)
+    return *_read_memory(paths, labels), None
+
+
+def _read_memory(paths: Any, labels: Any) -> tuple[list[Any], list[Any] | None]:
     if hasattr(paths, "columns") and hasattr(paths, "iloc"):
         if labels is not None:
             raise TypeError(
@@ -69,8 +76,8 @@ def _find_columns(columns: Sequence[str], where: str) -> tuple[int, int | None]:
     return path, next((lowered.index(name) for name in LABEL_COLUMNS if name in lowered), None)
 
 
-def _read_file(path: str) -> tuple[list[Any], list[Any] | None]:
-    """What a list on disk has. Without a line of names a table has the path, then the label."""
+def _read_file(path: str, classes: list[str] | None) -> tuple[list[str], list[Any] | None, list[str]]:
+    """What a list on disk has, and where its rows are. Without a line of names a table has the path, then the label."""
     ending = os.path.splitext(path)[1].lower()
     if ending not in (".csv", ".tsv", ".jsonl"):
         raise DataError(
@@ -78,50 +85,52 @@ def _read_file(path: str) -> tuple[list[Any], list[Any] | None]:
         )
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         rows = _read_json(path, file) if ending == ".jsonl" else _read_table(path, file, ending)
-    labelled = [label not in (None, "") for _, label in rows]
-    if not any(labelled):
-        return [name for name, _ in rows], None
-    if not all(labelled):
-        raise DataError(f"{path}: row {labelled.index(False)}: a label is missing")
-    return [name for name, _ in rows], _as_numbers([label for _, label in rows])
+    where = [f"{path}: line {row.line}" for row in rows]
+    names = [row.path.strip(SPACES) for row in rows]
+    if "" in names:
+        raise DataError(f"{where[names.index('')]} has no path")
+    labels = [row.label.strip(SPACES) for row in rows]
+    if not any(labels):
+        return names, None, where
+    if "" in labels:
+        raise DataError(f"{where[labels.index('')]}: a label is missing")
+    if classes is not None and not all(map(is_whole, labels)):
+        return names, labels, where
+    return names, number_texts(labels, where.__getitem__), where
 
 
-def _as_numbers(labels: list[Any]) -> list[Any]:
-    """Labels of a file: whole numbers where all are."""
-    try:
-        return [int(label) if str(int(label)) == str(label).lstrip("+") else _no_number(label) for label in labels]
-    except ValueError:
-        return [str(label) for label in labels]
+class _Row(NamedTuple):
+    line: int
+    path: str
+    label: str
+    """Empty: none."""
 
 
-def _no_number(label: Any) -> int:
-    raise ValueError(label)
-
-
-def _read_table(path: str, file: Any, ending: str) -> list[tuple[Any, Any]]:
+def _read_table(path: str, file: Any, ending: str) -> list[_Row]:
     import csv
 
-    lines = csv.reader(file, delimiter="\t" if ending == ".tsv" else ",", strict=True)
+    tabs = ending == ".tsv"
+    lines = csv.reader(file, delimiter="\t" if tabs else ",", skipinitialspace=not tabs, strict=True)
     try:
-        rows = [row for row in lines if row]
+        rows = [(lines.line_num, row) for row in lines if row]
     except csv.Error as error:
         raise DataError(f"{path}: line {lines.line_num}: {error}") from None
     if not rows:
         return []
-    lowered = [name.strip().lower() for name in rows[0]]
-    at: tuple[int, int | None] = (0, 1 if len(rows[0]) > 1 else None)
-    if any(name in lowered for name in PATH_COLUMNS) or len(rows[0]) > 2:
-        at = _find_columns(rows[0], path)
+    head = [name.strip(SPACES) for name in rows[0][1]]
+    at: tuple[int, int | None] = (0, 1 if len(head) > 1 else None)
+    if any(name.lower() in PATH_COLUMNS for name in head) or len(head) > 2:
+        at = _find_columns(head, path)
         del rows[0]
     width = max((place for place in at if place is not None), default=0) + 1
-    for number, row in enumerate(rows):
+    for line, row in rows:
         if len(row) < width:
-            raise DataError(f"{path}: row {number} has {len(row)} fields, and needs {width}")
-    return [(row[at[0]], None if at[1] is None else row[at[1]]) for row in rows]
+            raise DataError(f"{path}: line {line} has {len(row)} fields, and needs {width}")
+    return [_Row(line, row[at[0]], "" if at[1] is None else row[at[1]]) for line, row in rows]
 
 
-def _read_json(path: str, file: Any) -> list[tuple[Any, Any]]:
-    rows: list[tuple[Any, Any]] = []
+def _read_json(path: str, file: Any) -> list[_Row]:
+    rows = []
     for number, line in enumerate(file, 1):
         if not line.strip():
             continue
@@ -134,7 +143,10 @@ def _read_json(path: str, file: Any) -> list[tuple[Any, Any]]:
         name = next((fields[column] for column in PATH_COLUMNS if column in fields), None)
         if not isinstance(name, str):
             raise DataError(f"{path}: line {number} has no path, a string that is called {', '.join(PATH_COLUMNS)}")
-        rows.append((name, next((fields[c] for c in LABEL_COLUMNS if fields.get(c) is not None), None)))
+        label = next((fields[c] for c in LABEL_COLUMNS if fields.get(c) is not None), "")
+        if isinstance(label, bool) or not isinstance(label, (int, str)):
+            raise DataError(f"{path}: line {number}: the label is neither a whole number nor a string: {WAYS_OUT}")
+        rows.append(_Row(number, name, str(label)))
     return rows
 
 

@@ -21,10 +21,11 @@ from .arrow_reader import ArrowReader
 from .bytes_source import Bytes
 from .coco import Coco, is_coco_detection, read_coco_detection
 from .file_lists import is_file_list, read_rows
+from .labels import number_labels
 from .listing import Listing
 from .mask_files import Masks
 from .subset import indices_of
-from .table import PATH_STARTS, Table, encode_ranges, number_labels
+from .table import PATH_STARTS, Table, encode_ranges
 
 __all__ = ["Source", "resolve_folder", "resolve_masks", "resolve_source"]
 
@@ -277,11 +278,14 @@ def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
 def _of_arrow(source: Any, nodes: tuple[str, ...], image: str | None, label: str | None) -> Source:
     """A datasets.Dataset: files, ranges of its Arrow files, or what processes read of it."""
     columns = arrow_rows.read_columns(source, image, label)
+    given = columns.classes
+    if not given and columns.labels and all(isinstance(text, str) for text in columns.labels):
+        given = sorted({*map(str, columns.labels)} - {""})  # a column of text has names
     rows = arrow_rows.read_arrow_rows(source, columns.image)
     if isinstance(rows, arrow_rows.FileRows):
-        listed = Table(rows.paths, columns.labels, classes=columns.classes or None)
+        listed = Table(rows.paths, columns.labels, classes=given or None)
         return replace(_of_table(listed, nodes), has_columns=True)
-    numbers, classes = number_labels(columns.labels, columns.classes or None)
+    numbers, classes = number_labels(columns.labels, given or None, "row {} of the data set".format)
     if isinstance(rows, arrow_rows.ArrowRows):
         root = os.path.commonpath({os.path.dirname(path) for path in rows.files})
         keys = [os.path.relpath(path, root) for path in rows.files]

@@ -8,22 +8,19 @@ from collections.abc import Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quote  # json.dumps of a string, without what it does around
 from typing import Any
 
-import numpy as np
-
 from .._agent.table_text import TableText
 from ..errors import DataError
 from .columns import is_list_file, read_columns, read_values
 from .file_lists import Rows, is_file_list, read_rows
+from .labels import number_labels
 
-__all__ = ["PATH_STARTS", "Table", "encode_ranges", "number_labels"]
+__all__ = ["PATH_STARTS", "Table", "encode_ranges"]
 
 PATH_STARTS = ("/", "./", "../", "~")
 """With nodes, a string that begins like this, or a Path, is a folder here; any other names a root of theirs."""
 
 UNCLEAN = ("//", "/./", "/../")
 """Parts of paths that are written otherwise."""
-MOST = (1 << 63) - 1
-"""The largest label, an int64."""
 MOST_LINE = 65_536
 """Bytes of a row of the text."""
 
@@ -35,7 +32,8 @@ class Table:
               with columns path (or file_name, filename, file, image) and label (or class, target); or the path of a
               .csv, .tsv or .jsonl file with such columns; or a data set of torchvision that lists files, a Subset or
               ConcatDataset of such
-    labels    whole numbers; or strings, which become classes in sorted order; None: those of the pairs or columns
+    labels    whole numbers, also as strings; or names, which become classes in sorted order; None: those of the pairs
+              or columns
     root      what the paths are below: a folder here, or with nodes "root/path", a root's name and a path below it.
               By default paths are those of this machine, and root is the data set's, or the deepest folder that all
               lie in. With nodes a folder here is looked for among their roots, by what is in it
@@ -57,6 +55,7 @@ class Table:
         columns: Mapping[str, Iterable[Any]] | Iterable[str] | None = None,
     ) -> None:
         names = None if classes is None else [str(name) for name in classes]
+        lines: list[str] | None = None
         if is_file_list(paths):
             if labels is not None:
                 raise TypeError("labels= goes with a sequence of paths: a data set has its own")
@@ -65,7 +64,7 @@ class Table:
             names = names or list(rows.classes) or None
             found: list[Any] | None = rows.labels
         else:
-            files, found = read_columns(paths, labels)
+            files, found, lines = read_columns(paths, labels, names)
         if root is None and is_list_file(paths):
             root = os.path.dirname(os.path.abspath(os.path.expanduser(paths)))
         if not files:
@@ -74,7 +73,7 @@ class Table:
             raise ValueError(f"{len(files):,} paths and {len(found):,} labels: each path needs one")
         self.root, keys = _split_root(files, root)
         """A folder here, absolute or as it begins with . or ~; or as nodes name it."""
-        numbers, self.classes = number_labels(found, names)
+        numbers, self.classes = number_labels(found, names, lines.__getitem__ if lines is not None else _row)
         """Names of the classes; empty where labels have none."""
         self._samples = len(keys)
         extra = {} if columns is None else read_values(paths, columns, len(keys))
@@ -91,6 +90,10 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<feedwater.Table of {len(self):,} files below {self.root}>"
+
+
+def _row(at: int) -> str:
+    return f"row {at} of the table"
 
 
 def _split_root(files: list[Any], root: str | os.PathLike[str] | None) -> tuple[str, list[str]]:
@@ -151,55 +154,6 @@ def _check_below(keys: list[str], root: str) -> list[str]:
         if key in (".", "..") or key.startswith("../"):
             raise DataError(f"row {at} of the table: {key} leads out of root, {root}")
     return keys
-
-
-def number_labels(labels: list[Any] | None, classes: list[str] | None) -> tuple[list[int] | None, list[str]]:
-    """Labels as numbers, None where there are none, and the names of the classes."""
-    if classes is not None and len(set(classes)) != len(classes):
-        twice = next(name for at, name in enumerate(classes) if name in classes[:at])
-        raise ValueError(f"classes has {twice!r} twice: each class needs a name of its own")
-    if classes is not None and (not classes or "" in classes):
-        raise ValueError("classes has no name, or an empty one")
-    if labels is None:
-        if classes is not None:
-            raise ValueError("classes names labels, and there are none")
-        return None, []
-    if all(isinstance(label, str) for label in labels):
-        return _number_names(labels, classes)
-    plain = set(map(type, labels)) == {int} and -MOST <= min(labels) <= max(labels) <= MOST
-    numbers = labels if plain else [_to_number(at, label) for at, label in enumerate(labels)]
-    wrong = next(
-        (at for at, label in enumerate(numbers) if classes is not None and not 0 <= label < len(classes)), None
-    )
-    if classes is not None and wrong is not None:
-        raise ValueError(f"row {wrong} of the table: label {numbers[wrong]} is none of the {len(classes)} classes")
-    return numbers, classes or []
-
-
-def _number_names(labels: list[str], classes: list[str] | None) -> tuple[list[int], list[str]]:
-    names = sorted(set(labels)) if classes is None else classes
-    index = {name: label for label, name in enumerate(names)}
-    wrong = next((at for at, name in enumerate(labels) if name not in index or not name), None)
-    if wrong is not None:
-        what = f"{labels[wrong]!r} is none of classes" if labels[wrong] else "a label is missing"
-        raise ValueError(f"row {wrong} of the table: {what}")
-    return [index[name] for name in labels], names
-
-
-def _to_number(at: int, label: Any) -> int:
-    if isinstance(label, (bool, np.bool_)):
-        raise TypeError(f"row {at} of the table: the label {label} is no whole number: pass int(label)")
-    if hasattr(label, "item") and getattr(label, "ndim", 0) == 0:  # a tensor or a number of numpy
-        label = label.item()
-    if label is None or label != label:  # that is no number
-        raise ValueError(f"row {at} of the table: a label is missing")
-    if not isinstance(label, int):
-        raise TypeError(
-            f"row {at} of the table: the label {label!r:.80} is no whole number, or no string as others are not"
-        )
-    if not -MOST - 1 <= label <= MOST:
-        raise ValueError(f"row {at} of the table: the label {label} is no int64")
-    return int(label)
 
 
 def _encode_table(keys: list[str], labels: list[int] | None, classes: list[str], values: dict[str, list[str]]) -> bytes:
