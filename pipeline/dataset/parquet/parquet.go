@@ -53,8 +53,9 @@ type Column struct {
 	// Repeated says that a row may have several.
 	Repeated bool
 
-	depth int // definition level of a value that is there
-	index int // among the leaves
+	depth    int  // definition level of a value that is there
+	index    int  // among the leaves
+	unsigned bool // of an Int: it has no sign
 }
 
 // Kind is what values are.
@@ -65,7 +66,7 @@ const (
 	Other  Kind = iota // what is neither of these
 	Bytes              // bytes of any length
 	String             // the same, which are text
-	Int                // 32 or 64 bits, with a sign or less than 2^31
+	Int                // 32 or 64 bits, with a sign or without; what is no int64 is an error
 )
 
 // Open reads the footer of a file of so many bytes.
@@ -189,7 +190,7 @@ func (f *File) readNodes(nodes []format.SchemaElement, count int, above Column) 
 		}
 		c.Repeated = c.Repeated || n.RepetitionType.Valid && n.RepetitionType.V == format.Repeated
 		if n.Type.Valid {
-			c.Kind, c.index = kindOf(n), len(f.columns)
+			c.Kind, c.index, c.unsigned = kindOf(n), len(f.columns), isUnsigned(n)
 			f.columns = append(f.columns, c)
 			continue
 		}
@@ -231,6 +232,14 @@ func isInteger(n *format.SchemaElement) bool {
 		return !n.ConvertedType.Valid || n.ConvertedType.V >= deprecated.Uint8 && n.ConvertedType.V <= deprecated.Int64
 	}
 	return false
+}
+
+// isUnsigned reports whether a leaf's numbers have no sign.
+func isUnsigned(n *format.SchemaElement) bool {
+	if t, ok := n.LogicalType.Value.(*format.IntType); ok {
+		return !t.IsSigned
+	}
+	return n.ConvertedType.Valid && n.ConvertedType.V >= deprecated.Uint8 && n.ConvertedType.V <= deprecated.Uint64
 }
 
 // Columns are the leaves of the schema.

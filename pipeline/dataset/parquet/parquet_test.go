@@ -102,6 +102,7 @@ func TestScalars(t *testing.T) {
 	for name, want := range map[string]string{
 		"plain": "0 1 2 0 1 2 0 1 2 0", "v2": "0 1 2 0 1 2 0 1 2 0", "zstd": "0 1 2 0 1 2 0 1 2 0", "datasets": "0 1 2 0 1 2 0 1 2 0",
 		"required": "0 1 2 0 1 2 0 1 2 0", "null_label": "0 1 2 0 1 - 0 1 2 0", "unlabelled": "-1 -1 -1 -1 -1 -1 -1 -1 -1 -1",
+		"unsigned": "4000000000 0 1 2 3 4 5 6 7 8", "unsigned_dictionary": "4000000000 0 1 2 3 4 5 6 7 8", "unsigned64": "4000000000 0 1 2 3 4 5 6 7 8",
 	} {
 		data := load(t, name)
 		f, err := Open(bytes.NewReader(data), int64(len(data)))
@@ -116,6 +117,13 @@ func TestScalars(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+	data := load(t, "too_large")
+	f, err := Open(bytes.NewReader(data), int64(len(data)))
+	must(t, err)
+	err = f.Scalars(column(f, Int), func(Scalar) error { return nil })
+	if !errors.As(err, new(*FormatError)) || !strings.Contains(err.Error(), "9223372036854775813 in the column label is no int64") {
+		t.Error(err)
 	}
 	for _, name := range []string{"texts", "texts_dictionary"} {
 		data := load(t, name)

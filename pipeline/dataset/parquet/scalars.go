@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -95,11 +96,23 @@ func (s *scalars) plain(b []byte) func() (Scalar, error) {
 		if len(b) < s.bytes {
 			return Scalar{}, wrong("it ends before its last value")
 		}
-		v := int64(int32(binary.LittleEndian.Uint32(b)))
-		if s.bytes == 8 {
-			v = int64(binary.LittleEndian.Uint64(b))
-		}
+		v, err := s.number(b)
 		b = b[s.bytes:]
-		return Scalar{Int: v}, nil
+		return Scalar{Int: v}, err
 	}
+}
+
+// number is the one that bytes begin with.
+func (s *scalars) number(b []byte) (int64, error) {
+	switch {
+	case s.bytes == 4 && s.column.unsigned:
+		return int64(binary.LittleEndian.Uint32(b)), nil
+	case s.bytes == 4:
+		return int64(int32(binary.LittleEndian.Uint32(b))), nil
+	}
+	v := binary.LittleEndian.Uint64(b)
+	if s.column.unsigned && v > math.MaxInt64 {
+		return 0, wrong("%d in the column %s is no int64", v, s.column)
+	}
+	return int64(v), nil
 }

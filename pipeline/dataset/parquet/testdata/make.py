@@ -46,6 +46,14 @@ write("no_labels", pa.table({"image": PICTURES}), **plain)
 write("null_image", hub([*PICTURES[:3], {"bytes": None, "path": "a/b.png"}, *PICTURES[4:]]), **plain)
 write("null_label", hub(labels=[*LABELS[:5], None, *LABELS[6:]]), **plain)
 write("label_of_no_class", hub(labels=[*LABELS[:9], 3]), **plain)
+UNSIGNED = [4_000_000_000, *range(9)]
+for name, numbers, kind, how in (
+    ("unsigned", UNSIGNED, pa.uint32(), plain),
+    ("unsigned_dictionary", UNSIGNED, pa.uint32(), {"compression": "none"}),
+    ("unsigned64", UNSIGNED, pa.uint64(), plain),
+    ("too_large", [*range(9), 2**63 + 5], pa.uint64(), plain),
+):
+    write(name, pa.table({"image": PICTURES, "label": pa.array(numbers, kind)}), **how)
 write("several", pa.table({"image": pa.array([[{"bytes": picture, "path": None}] for picture in PICTURES], pa.list_(STRUCT))}), **plain)
 write("two", pa.table({"left": pa.array(PICTURES), "right": pa.array(PICTURES)}), **plain)
 write("paths", pa.table({"image": [f"{at}.png" for at in range(10)]}), **plain)
