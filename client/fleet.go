@@ -254,6 +254,7 @@ func (f *Fleet) handleJoin(s *session) {
 func (f *Fleet) handleLoss(m *member, err error) {
 	was := m.stateAt(time.Time{})
 	m.session, m.proposal, m.scans, m.tried = nil, nil, nil, true
+	m.endRelist()
 	f.roster.refreshLive()
 	if err != nil {
 		m.err = err

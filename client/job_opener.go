@@ -16,7 +16,8 @@ import (
 
 // What a job pins at its start must not hang on who answers first: its ranks would pin different things. So a fleet
 // that was not told of all that the job began with hears all its nodes before it pins one, of a large fleet the same
-// eight on every rank. If their data differs nobody can know which is meant, and Open fails; if their numerics or
+// eight on every rank. If their data differs they are asked to list it anew, once: a list that was kept may be older than
+// the data. If it still differs nobody can know which is meant, and Open fails; if their numerics or
 // revisions do, those of most nodes are pinned.
 
 // settleTime is how long the other nodes may take after the first answer. One that takes longer is judged by what was
@@ -38,6 +39,7 @@ type jobOpener struct {
 
 // judgeJoin judges a node's answer, at once or when the others have answered too.
 func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- joinDecision) {
+	m.endRelist()
 	switch v := o.judgeAnswer(m, r); {
 	case o.job.ctx.Err() != nil:
 		verdict <- joinDecision{err: ErrClosed}
@@ -45,7 +47,7 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 		o.job.stores.Add(m.node.Addr(), r)
 		verdict <- v
 	case v.err != nil:
-		verdict <- v
+		verdict <- v.orRelist(m)
 	case o.split != nil:
 		verdict <- joinDecision{err: o.split}
 	case o.job.isResumed():
@@ -68,15 +70,7 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 	if len(answered) == 0 || o.split != nil || now.Before(o.answersDue) && o.awaitsAnswers() {
 		return
 	}
-	first := answered[0]
-	for _, m := range answered[1:] {
-		if m.proposal.info.Fingerprint != first.proposal.info.Fingerprint {
-			o.failSplit(first, m)
-			return
-		}
-	}
-	if one, other := findOtherVersions(answered); one != nil {
-		o.failVersions(one, other)
+	if o.awaitsLists() || o.findSplit(answered) {
 		return
 	}
 	o.job.pinAnswer(mostCommonAnswer(answered))
@@ -88,6 +82,51 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 		m.sendDecision(v)
 	}
 	o.roster.reconnectByRank(now)
+}
+
+// findSplit reports whether the nodes' data differs. Then those that were not asked before are to list it anew; if all
+// were, Open fails.
+func (o *jobOpener) findSplit(answered []*member) bool {
+	first := answered[0]
+	for _, m := range answered[1:] {
+		if m.proposal.info.Fingerprint != first.proposal.info.Fingerprint {
+			if !relistAll(answered) {
+				o.failSplit(first, m)
+			}
+			return true
+		}
+	}
+	one, other := findOtherVersions(answered)
+	if one != nil && !relistAll(answered) {
+		o.failVersions(one, other)
+	}
+	return one != nil
+}
+
+// relistAll reports whether a node is to list its data anew. Its answer is awaited then.
+func relistAll(answered []*member) bool {
+	asked := false
+	for _, m := range answered {
+		if m.askToRelist() {
+			asked = true
+			m.sendDecision(joinDecision{err: errRelist})
+		}
+	}
+	return asked
+}
+
+// awaitsLists reports whether a node lists its data anew: however long it takes, nothing is pinned before.
+func (o *jobOpener) awaitsLists() bool {
+	return slices.ContainsFunc(o.roster.members, func(m *member) bool { return m.relist == relists })
+}
+
+// orRelist has a node list its data anew that was refused for it, if it was not asked before.
+func (d joinDecision) orRelist(m *member) joinDecision {
+	var data *node.DataError
+	if errors.As(d.err, &data) && data.Differs && m.askToRelist() {
+		return joinDecision{err: errRelist}
+	}
+	return d
 }
 
 // reconnectByRank goes over from the nodes that all ranks ask first, so that they pin the same, to those that this rank
@@ -151,9 +190,8 @@ func (o *jobOpener) refuseAll(err error) {
 
 // failVersions fails Open for two nodes that list other versions of the same objects.
 func (o *jobOpener) failVersions(a, b *member) {
-	o.split = &node.DataError{Message: fmt.Sprintf("%s has other versions of objects, with the same names and sizes, than %s has in the same bucket: "+
-		"they were replaced between the two listings, and a job that begins cannot know which is meant. Start again; "+
-		"a list that feedwater snapshot made has to be made anew", b.node.Addr(), a.node.Addr())}
+	o.split = &node.DataError{Message: fmt.Sprintf("%s has other versions of objects, with the same names and sizes, than %s has in the same bucket, "+
+		"and both were asked to list it anew: they were replaced meanwhile, and a job that begins cannot know which is meant. Start again", b.node.Addr(), a.node.Addr())}
 	o.refuseAll(o.split)
 }
 
@@ -197,7 +235,7 @@ func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse) joinDecision {
 
 // newMismatch says that a node's data, or masks, are not the job's, by their fingerprints.
 func newMismatch(what, found, want string) *node.DataError {
-	return &node.DataError{Message: fmt.Sprintf("other %s than the job began with (fingerprint %.12s, the job's is %.12s)", what, found, want)}
+	return &node.DataError{Differs: true, Message: fmt.Sprintf("other %s than the job began with (fingerprint %.12s, the job's is %.12s)", what, found, want)}
 }
 
 // masksOf is the fingerprint of a node's masks; empty where there are none.

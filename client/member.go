@@ -26,6 +26,7 @@ type member struct {
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
 	proposal  *proposal  // its answer, while that waits
+	relist    relisting  // whether it was asked to list its data anew
 	scans     []*pb.Scan // what it lists, as it said while it was being opened
 	changed   string     // why it was opened again: what it said of its data while it was in, and what was done
 	gate      gate       // open while the fleet wants a stream to it
@@ -212,6 +213,15 @@ func (m *member) takeProbe(clock float64, now time.Time) bool {
 	q.probe = now.Add(q.delay)
 	return true
 }
+
+// relisting is how far it is that a node lists its data anew, since it does not agree with others. Each is asked once.
+type relisting int
+
+const (
+	notAsked relisting = iota
+	relists            // its next answer tells what it lists
+	relisted
+)
 
 // proposal is an answer that waits for those of the other nodes.
 type proposal struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client/node"
@@ -149,18 +150,8 @@ func (m *member) newJitter() *rand.Rand {
 func (m *member) serveStream(ctx context.Context) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	o := &m.roster.job.options
-	r, err := m.openPlan(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer})
+	r, err := m.openAgreed(ctx)
 	if err != nil {
-		return node.FromStatus(err)
-	}
-	if err := checkProtocol(r, pb.OldestProtocol, o.Trainer.GetBuild()); err != nil {
-		return err
-	}
-	if err := node.CheckOpened(r); err != nil {
-		return err
-	}
-	if err := m.awaitDecision(ctx, r); err != nil {
 		return err
 	}
 	s := &session{member: m, quit: quit, workers: int(r.Workers), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
@@ -181,6 +172,75 @@ func (m *member) serveStream(ctx context.Context) error {
 		return node.FromStatus(s.stream.Err())
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// openAgreed opens the plan at the node, and has the fleet judge the answer. A node whose data the fleet does not agree
+// with may have a list of it that was made before the data changed: it is asked once more, for a list that is no older
+// than this opening.
+func (m *member) openAgreed(ctx context.Context) (*pb.OpenResponse, error) {
+	began := time.Now()
+	r, err := m.openJudged(ctx, nil)
+	if !errors.Is(err, errRelist) {
+		return r, err
+	}
+	return m.openJudged(ctx, durationpb.New(time.Since(began)))
+}
+
+// errRelist says that a node has to list its data anew.
+var errRelist = errors.New("the data is listed anew")
+
+// openJudged is openAgreed, once.
+func (m *member) openJudged(ctx context.Context, within *durationpb.Duration) (*pb.OpenResponse, error) {
+	o := &m.roster.job.options
+	r, err := m.openPlan(ctx, &pb.OpenRequest{Plan: o.Plan, Job: o.Job, Protocol: pb.Protocol, Trainer: o.Trainer, ListedWithin: within})
+	if err != nil {
+		return nil, m.orRelist(ctx, node.FromStatus(err))
+	}
+	if err := checkProtocol(r, pb.OldestProtocol, o.Trainer.GetBuild()); err != nil {
+		return nil, err
+	}
+	if err := node.CheckOpened(r); err != nil {
+		return nil, err
+	}
+	return r, m.awaitDecision(ctx, r)
+}
+
+// orRelist is errRelist in place of an error of the data, of a node that has not been asked to list it anew.
+func (m *member) orRelist(ctx context.Context, err error) error {
+	var differs *node.DataError
+	if !errors.As(err, &differs) || !differs.Differs {
+		return err
+	}
+	answer := make(chan error, 1)
+	m.roster.job.inbox.post(func() {
+		if m.askToRelist() {
+			err = errRelist
+		}
+		answer <- err
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// askToRelist reports whether a node is to list its data anew: it was not asked before.
+func (m *member) askToRelist() bool {
+	if m.relist != notAsked {
+		return false
+	}
+	m.relist = relists
+	m.roster.job.log.Info("node lists its data anew, since others have other data", "node", m.node.Addr())
+	return true
+}
+
+// endRelist notes that a node that was asked to list its data anew has answered, or failed to.
+func (m *member) endRelist() {
+	if m.relist == relists {
+		m.relist = relisted
 	}
 }
 

@@ -40,6 +40,7 @@ func (n *Node) Addr() string { return node.Local }
 func (n *Node) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
 	opened, err := n.server.Open(ctx, &pb.OpenRequest{
 		Plan: n.planFor(r.Plan), Job: r.Job, Numerics: r.Numerics, Protocol: r.Protocol, Revisions: r.Revisions, Trainer: r.Trainer,
+		ListedWithin: r.ListedWithin,
 	})
 	if err == nil && n.plan != "" {
 		opened.Plan = r.Plan // other nodes are asked for it too

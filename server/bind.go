@@ -38,7 +38,7 @@ type jobBinder struct {
 
 // beginJob binds a plan to make batches of it for a trainer.
 func (b *jobBinder) beginJob(ctx context.Context, start *pb.Start, trainer *runs.Trainer) (*Job, error) {
-	j, err := b.bindPlan(ctx, start, false)
+	j, err := b.bindPlan(ctx, start, snapshots.Look{})
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (b *jobBinder) beginJob(ctx context.Context, start *pb.Start, trainer *runs
 	return j, nil
 }
 
-// bindPlan binds a plan; with again set it looks at the data again even if a snapshot that the plan pins is open.
-func (b *jobBinder) bindPlan(ctx context.Context, r binding, again bool) (*Job, error) {
+// bindPlan binds a plan to data that it looks at so.
+func (b *jobBinder) bindPlan(ctx context.Context, r binding, look snapshots.Look) (*Job, error) {
 	if _, err := b.guard.RequireCaller(ctx); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (b *jobBinder) bindPlan(ctx context.Context, r binding, again bool) (*Job, 
 	if err := b.checkRevisions(plan, pinned); err != nil {
 		return nil, err
 	}
-	j, err := b.bindData(ctx, plan, again)
+	j, err := b.bindData(ctx, plan, look)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (b *jobBinder) bindPlan(ctx context.Context, r binding, again bool) (*Job, 
 }
 
 // bindData binds a plan to the data that it names.
-func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, again bool) (*Job, error) {
-	data, err := b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Source, again)
+func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, look snapshots.Look) (*Job, error) {
+	data, err := b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Source, look)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, again boo
 		return nil, &DiffersError{Pinned: pinned, Found: data.Fingerprint()}
 	}
 	if plan.Masks != nil {
-		return b.bindMasked(ctx, plan, data, again)
+		return b.bindMasked(ctx, plan, data, look)
 	}
 	maker, err := b.engine.Prepare(plan, data.Data)
 	if err != nil {
@@ -116,10 +116,10 @@ func (b *jobBinder) bindData(ctx context.Context, plan *pipeline.Plan, again boo
 }
 
 // bindMasked is bindData for a plan with masks. data is released with the job, or here.
-func (b *jobBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, again bool) (*Job, error) {
+func (b *jobBinder) bindMasked(ctx context.Context, plan *pipeline.Plan, data *snapshots.Snapshot, look snapshots.Look) (*Job, error) {
 	j := &Job{data: data}
 	var err error
-	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Masks.Source, again); err == nil {
+	if j.masks, err = b.finder.OpenSource(ctx, admission.CallerOf(ctx), plan.Masks.Source, look); err == nil {
 		if pinned := plan.Masks.Fingerprint; pinned != "" && pinned != j.masks.Fingerprint() {
 			err = &DiffersError{Pinned: pinned, Found: j.masks.Fingerprint()}
 		} else {

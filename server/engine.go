@@ -68,9 +68,10 @@ type engine struct {
 }
 
 // Scan implements Engine. Where the storage does not answer it returns, and the scan is left to itself.
-func (e engine) Scan(ctx context.Context, folder snapshots.Folder, progress func(files int)) (snapshots.Data, error) {
+func (e engine) Scan(ctx context.Context, folder snapshots.Folder, anew bool, progress func(files int)) (snapshots.Data, error) {
 	o := e.options
 	o.Beneath, o.Table, o.Columns = folder.Beneath, folder.Table, folder.Columns
+	o.Refresh = anew
 	o.Flat, o.Empty = true, true // some plans take such folders, see Prepare
 	o.Progress = func(files int) {
 		progress(files)

@@ -12,6 +12,7 @@ import (
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/admission"
 	"github.com/feedwater-io/feedwater/server/runs"
+	"github.com/feedwater-io/feedwater/server/snapshots"
 )
 
 // maxJobBytes bounds the names of jobs.
@@ -35,7 +36,7 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	if err := s.checkProtocol(request); err != nil {
 		return nil, toStatus(err)
 	}
-	j, err := s.jobs.bindPlan(ctx, request, true)
+	j, err := s.jobs.bindPlan(ctx, request, lookOf(request))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -45,6 +46,15 @@ func (s *Server) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 		return nil, toStatus(explainMismatch(err))
 	}
 	return s.describeJob(j), nil
+}
+
+// lookOf is how a request wants the data to be looked at.
+func lookOf(r *pb.OpenRequest) snapshots.Look {
+	look := snapshots.Look{Again: true}
+	if within := r.GetListedWithin(); within != nil {
+		look.Since = time.Now().Add(-max(within.AsDuration(), 0))
+	}
+	return look
 }
 
 // Job binds a plan to the data that it names. The caller closes it after the last Done.
@@ -93,7 +103,7 @@ func (s *Server) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Rep
 	case <-ctx.Done():
 		return nil, toStatus(ctx.Err())
 	}
-	j, err := s.jobs.bindPlan(ctx, request, false)
+	j, err := s.jobs.bindPlan(ctx, request, snapshots.Look{})
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -178,7 +188,7 @@ func (s *Server) listScans(ctx context.Context, text string) ([]*pb.Scan, error)
 
 // Preload lists the files of a data set, so that the first Open of it need not wait for that.
 func (s *Server) Preload(ctx context.Context, source pipeline.Source) error {
-	data, err := s.finder.OpenSource(ctx, admission.CallerOf(ctx), source, true)
+	data, err := s.finder.OpenSource(ctx, admission.CallerOf(ctx), source, snapshots.Look{Again: true})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (*ready) Queued() float64              { return 0 }
 func (*ready) Ahead(*share.Account) float64 { return 0 }
 func (*ready) Work() pipeline.Work          { return pipeline.Work{} }
 
-func (e *ready) Scan(context.Context, snapshots.Folder, func(int)) (snapshots.Data, error) {
+func (e *ready) Scan(context.Context, snapshots.Folder, bool, func(int)) (snapshots.Data, error) {
 	return nothing{}, nil
 }
 
@@ -63,6 +63,7 @@ type nothing struct{}
 
 func (nothing) Fingerprint() string        { return strings.Repeat("00", 32) }
 func (nothing) Versions() (string, string) { return "", "" }
+func (nothing) Listed() time.Time          { return time.Now() }
 func (nothing) Len() int                   { return 1 << 20 }
 func (nothing) Classes() []dataset.Class   { return []dataset.Class{{Name: "noise", Samples: 1 << 20}} }
 func (nothing) Close() error               { return nil }

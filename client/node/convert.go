@@ -87,7 +87,7 @@ func fromReason(r pb.Reason, message string, metadata map[string]string) error {
 	case pb.Reason_REASON_NAME:
 		return &batch.PlanError{Field: "name", Message: message}
 	case pb.Reason_REASON_ROOT, pb.Reason_REASON_DATA_MISSING, pb.Reason_REASON_DATA_DIFFERS, pb.Reason_REASON_DATA_CHANGED:
-		return &DataError{Path: metadata["path"], Message: message}
+		return &DataError{Path: metadata["path"], Message: message, Differs: r == pb.Reason_REASON_DATA_DIFFERS}
 	case pb.Reason_REASON_TABLE:
 		return &TableError{Table: metadata["table"], Message: message}
 	case pb.Reason_REASON_NUMERICS:

@@ -19,6 +19,8 @@ type DataError struct {
 	// Path is what was looked for, as far as known.
 	Path    string
 	Message string
+	// Differs is set where the data is there and not what others have, or what the plan pins. A list of it may be old.
+	Differs bool
 }
 
 func (e *DataError) Error() string { return e.Message }

@@ -448,6 +448,9 @@ func (s *Snapshot) Path() string { return s.path }
 // Shipped reports whether the list lay beside the data, where WriteList's belongs.
 func (s *Snapshot) Shipped() bool { return s.shipped }
 
+// Listed is when the scan began that found what is listed.
+func (s *Snapshot) Listed() time.Time { return s.listed }
+
 // Cached reports whether the snapshot came from the cache, not from a scan.
 func (s *Snapshot) Cached() bool { return s.cached }
 

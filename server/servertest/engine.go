@@ -35,6 +35,8 @@ type Engine struct {
 	Content string
 	// Store and Versions are what its data says of versions.
 	Store, Versions string
+	// Kept, if set, is what scans find that need not list anew.
+	Kept *Kept
 	// Digest is what Numerics returns. Default "numerics".
 	Digest string
 	// Build is what Revisions returns. Default those of this build.
@@ -66,6 +68,17 @@ type Engine struct {
 	wants       map[*pipeline.Want]chan struct{} // closed by Cancel
 	made        int
 	open        int // snapshots
+	listed      int // scans that took no kept list
+}
+
+// Kept is what a list says that was made before something changed.
+type Kept struct{ Content, Versions string }
+
+// Listed is the number of scans that found what there is, by no kept list.
+func (e *Engine) Listed() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.listed
 }
 
 func orDefault(n, standard int) int {
@@ -125,7 +138,7 @@ func (e *Engine) Workers() int { return orDefault(e.Cores, 2) }
 func (e *Engine) Queued() float64 { return float64(e.Making()) }
 
 // Scan implements server.Engine.
-func (e *Engine) Scan(ctx context.Context, folder snapshots.Folder, progress func(files int)) (snapshots.Data, error) {
+func (e *Engine) Scan(ctx context.Context, folder snapshots.Folder, anew bool, progress func(files int)) (snapshots.Data, error) {
 	if e.ScanFiles > 0 {
 		progress(e.ScanFiles)
 	}
@@ -137,7 +150,11 @@ func (e *Engine) Scan(ctx context.Context, folder snapshots.Folder, progress fun
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open++
-	return &data{engine: e, content: e.Content}, nil
+	if e.Kept != nil && !anew {
+		return &data{engine: e, content: e.Kept.Content, kept: e.Kept}, nil
+	}
+	e.listed++
+	return &data{engine: e, content: e.Content, listed: time.Now()}, nil
 }
 
 // Change gives the folders other content, which the next Scan sees.
@@ -157,6 +174,8 @@ func (e *Engine) ChangeVersions(versions string) {
 type data struct {
 	engine  *Engine
 	content string
+	kept    *Kept // nil: it was listed
+	listed  time.Time
 	once    sync.Once
 }
 
@@ -168,13 +187,22 @@ func (d *data) Fingerprint() string {
 func (d *data) Versions() (store, versions string) {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
+	if d.kept != nil {
+		return d.engine.Store, d.kept.Versions
+	}
 	return d.engine.Store, d.engine.Versions
 }
+
+func (d *data) Listed() time.Time { return d.listed }
 
 func (d *data) Len() int { return orDefault(d.engine.Samples, 1000) }
 
 // Same implements server.Engine.
-func (e *Engine) Same(a, b snapshots.Data) bool { return a.Fingerprint() == b.Fingerprint() }
+func (e *Engine) Same(a, b snapshots.Data) bool {
+	one, ok := a.(*data)
+	other, also := b.(*data)
+	return ok && also && one.content == other.content && one.kept == other.kept
+}
 
 // classes is the number of classes.
 const classes = 10

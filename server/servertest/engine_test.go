@@ -12,7 +12,7 @@ import (
 // A node asks for the work done while wants are cancelled: neither waits for the other for ever.
 func TestCancelWhileWorkIsAsked(t *testing.T) {
 	e := &Engine{}
-	d, err := e.Scan(t.Context(), snapshots.Folder{Path: ""}, func(int) {})
+	d, err := e.Scan(t.Context(), snapshots.Folder{Path: ""}, false, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

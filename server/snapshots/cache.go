@@ -37,6 +37,9 @@ type cachedFolder struct {
 	scan    *scan     // in progress, or about to begin
 	current *Snapshot // the newest
 	pause   time.Time // no scan begins before its end
+	anew    bool      // the next scan takes no kept list
+	relist  time.Time // until then the last scan that took none is new enough for all
+	listed  time.Time // when that began
 }
 
 // scan is one call of Engine.Scan.
@@ -44,6 +47,7 @@ type scan struct {
 	waiters int
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when snapshot or err is set
+	anew    bool          // it takes no kept list
 	began   time.Time     // zero before it begins
 	files   atomic.Int64  // found so far
 	result  *Snapshot     // every waiter has a use of it
@@ -55,6 +59,7 @@ type Snapshot struct {
 	Data
 	cache  *snapshotCache
 	folder *cachedFolder
+	listed time.Time // when the newest scan began that found what is listed
 	users  int
 	timer  *time.Timer // runs while nobody uses it
 }
@@ -65,6 +70,8 @@ type Snapshot struct {
 const (
 	pauseFor     = 3
 	longestPause = time.Second
+	// longestRelist is likewise what lies between two scans that take no kept list, at most.
+	longestRelist = time.Minute
 )
 
 func newSnapshotCache(s Scanner, idle time.Duration) *snapshotCache {
@@ -72,35 +79,62 @@ func newSnapshotCache(s Scanner, idle time.Duration) *snapshotCache {
 }
 
 // openFolder returns the snapshot of a folder, which people know by a name, as it is now; the caller releases it. A
-// snapshot that has the fingerprint pinned is taken without looking at the folder again.
-func (l *snapshotCache) openFolder(ctx context.Context, at Folder, name, pinned string) (*Snapshot, error) {
+// snapshot that has the fingerprint pinned is taken without looking at the folder again. With since set none is taken
+// that was listed before, and if there is no other a scan lists the folder anew, for all who ask so meanwhile.
+func (l *snapshotCache) openFolder(ctx context.Context, at Folder, name, pinned string, since time.Time) (*Snapshot, error) {
+	for {
+		s, f, n, err := l.joinScan(at, name, pinned, since)
+		if s != nil || err != nil {
+			return s, err
+		}
+		select {
+		case <-n.done:
+		case <-ctx.Done():
+			l.abandonScan(f, n)
+			return nil, ctx.Err()
+		}
+		if n.err != nil || since.IsZero() || n.anew { // one that began a little earlier serves all who ask while it runs
+			return n.result, n.err
+		}
+		n.result.Release() // a kept list, as others asked; the next scan takes none
+	}
+}
+
+// joinScan returns the snapshot of a folder if it need not be looked at, else a scan that the caller waits for.
+func (l *snapshotCache) joinScan(at Folder, name, pinned string, since time.Time) (*Snapshot, *cachedFolder, *scan, error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.closed {
-		l.mu.Unlock()
-		return nil, ErrClosed
+		return nil, nil, nil, ErrClosed
 	}
 	f := l.folders[at]
 	if f == nil {
 		f = &cachedFolder{Folder: at, name: name}
 		l.folders[at] = f
 	}
-	if s := f.current; s != nil && s.Fingerprint() == pinned {
-		defer l.mu.Unlock()
-		return s.addUser(), nil
+	if s := f.current; s != nil && f.isGood(s, pinned, since) {
+		return s.addUser(), f, nil, nil
+	}
+	if !since.IsZero() && (f.scan == nil || !f.scan.anew) {
+		f.anew = true
 	}
 	if f.scan == nil {
 		l.beginScan(f)
 	}
-	n := f.scan
-	n.waiters++
-	l.mu.Unlock()
-	select {
-	case <-n.done:
-		return n.result, n.err
-	case <-ctx.Done():
-		l.abandonScan(f, n)
-		return nil, ctx.Err()
+	f.scan.waiters++
+	return nil, f, f.scan, nil
+}
+
+// isGood reports whether a snapshot is taken without a look at the folder. snapshotCache.mu is held.
+func (f *cachedFolder) isGood(s *Snapshot, pinned string, since time.Time) bool {
+	if since.IsZero() {
+		return s.Fingerprint() == pinned
 	}
+	now := time.Now()
+	if now.Before(f.relist) && f.listed.Before(since) {
+		since = f.listed
+	}
+	return !s.listed.Before(since) && !s.listed.After(now) // a clock that was set back says nothing
 }
 
 // findFingerprint returns an open snapshot by its fingerprint, of a folder that may be looked at; nil if there is none.
@@ -118,8 +152,8 @@ func (l *snapshotCache) findFingerprint(fingerprint string, may func(Folder) boo
 // beginScan starts a scan, when the pause behind the last one is over. mu is held.
 func (l *snapshotCache) beginScan(f *cachedFolder) {
 	ctx, cancel := context.WithCancel(context.Background())
-	n := &scan{cancel: cancel, done: make(chan struct{})}
-	f.scan = n
+	n := &scan{cancel: cancel, done: make(chan struct{}), anew: f.anew}
+	f.scan, f.anew = n, false
 	pause := time.Until(f.pause)
 	l.running.Go(func() {
 		defer cancel()
@@ -128,7 +162,7 @@ func (l *snapshotCache) beginScan(f *cachedFolder) {
 		case <-ctx.Done():
 		}
 		began := l.noteBegin(n)
-		data, err := l.scanner.Scan(ctx, f.Folder, func(files int) { n.files.Store(int64(files)) })
+		data, err := l.scanner.Scan(ctx, f.Folder, n.anew, func(files int) { n.files.Store(int64(files)) })
 		took := time.Since(began)
 		if err == nil {
 			l.onScan(took)
@@ -155,6 +189,12 @@ func (l *snapshotCache) endScan(f *cachedFolder, n *scan, data Data, pause time.
 	defer l.mu.Unlock()
 	defer close(n.done)
 	f.pause = pause
+	listed := n.began
+	if now := time.Now(); n.anew && err == nil {
+		f.listed, f.relist = n.began, now.Add(min(pauseFor*now.Sub(n.began), longestRelist))
+	} else if err == nil {
+		listed = data.Listed()
+	}
 	if old != nil {
 		defer old.removeUser()
 	}
@@ -163,9 +203,12 @@ func (l *snapshotCache) endScan(f *cachedFolder, n *scan, data Data, pause time.
 	case old != nil && f.current == old: // nobody has invalidated it meanwhile
 		_ = data.Close()
 		old.users += n.waiters
+		if listed.After(old.listed) {
+			old.listed = listed
+		}
 		n.result = old
 	default:
-		n.result = &Snapshot{Data: data, cache: l, folder: f, users: n.waiters}
+		n.result = &Snapshot{Data: data, cache: l, folder: f, listed: listed, users: n.waiters}
 	}
 	l.replaceCurrent(f, n)
 }

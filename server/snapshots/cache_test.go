@@ -19,10 +19,16 @@ type scanner struct {
 	fingerprint atomic.Value
 	scans, open atomic.Int64
 	took        time.Duration
+	kept        atomic.Value // fingerprint of the list that scans take which need not list anew; not set: none
 	err         error
 }
 
-func (e *scanner) Scan(ctx context.Context, _ Folder, progress func(int)) (Data, error) {
+func (e *scanner) Scan(ctx context.Context, _ Folder, anew bool, progress func(int)) (Data, error) {
+	if kept, ok := e.kept.Load().(string); ok && !anew {
+		e.open.Add(1)
+		return &scanned{engine: e, fingerprint: kept}, nil
+	}
+	began := time.Now()
 	progress(4096)
 	e.scans.Add(1)
 	f, _ := e.fingerprint.Load().(string)
@@ -35,7 +41,7 @@ func (e *scanner) Scan(ctx context.Context, _ Folder, progress func(int)) (Data,
 		return nil, e.err
 	}
 	e.open.Add(1)
-	return &scanned{e, f}, nil
+	return &scanned{e, f, began}, nil
 }
 
 func (*scanner) Same(a, b Data) bool { return a.Fingerprint() == b.Fingerprint() }
@@ -43,10 +49,12 @@ func (*scanner) Same(a, b Data) bool { return a.Fingerprint() == b.Fingerprint()
 type scanned struct {
 	engine      *scanner
 	fingerprint string
+	listed      time.Time
 }
 
 func (d *scanned) Fingerprint() string        { return d.fingerprint }
 func (d *scanned) Versions() (string, string) { return "", "" }
+func (d *scanned) Listed() time.Time          { return d.listed }
 func (*scanned) Len() int                     { return 1 }
 func (*scanned) Classes() []dataset.Class     { return nil }
 func (d *scanned) Close() error {
@@ -65,7 +73,7 @@ func TestOneScanForAllWhoAsk(t *testing.T) {
 				if i == 0 { // the one that began it goes away
 					time.AfterFunc(time.Second, cancel)
 				}
-				s, err := l.openFolder(ctx, Folder{Path: "a"}, "a", "")
+				s, err := l.openFolder(ctx, Folder{Path: "a"}, "a", "", time.Time{})
 				if i == 0 {
 					if !errors.Is(err, context.Canceled) {
 						t.Errorf("error %v after its own cancel", err)
@@ -101,7 +109,7 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		if _, err := l.openFolder(ctx, Folder{Path: "a"}, "a", ""); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := l.openFolder(ctx, Folder{Path: "a"}, "a", "", time.Time{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 		l.running.Wait()
@@ -109,7 +117,7 @@ func TestScanEndsWhenNobodyWaits(t *testing.T) {
 			t.Errorf("the scan went on for %s", time.Since(begun))
 		}
 		e.took = 0
-		s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
+		s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +145,7 @@ func TestScansRest(t *testing.T) {
 				var wg sync.WaitGroup
 				for range 10 {
 					wg.Go(func() {
-						s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
+						s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{})
 						if err != nil {
 							t.Error(err)
 							return
@@ -165,7 +173,7 @@ func TestSnapshotIsTakenAgain(t *testing.T) {
 		l := newSnapshotCache(e, time.Minute)
 		open := func(pinned string) *Snapshot {
 			t.Helper()
-			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", pinned)
+			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", pinned, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +230,7 @@ func TestUnchangedSnapshotStays(t *testing.T) {
 		l := newSnapshotCache(e, time.Minute)
 		var first *Snapshot
 		for i := range 5 {
-			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
+			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,12 +257,12 @@ func TestSpoiledSnapshot(t *testing.T) {
 		e := &scanner{}
 		e.fingerprint.Store("one")
 		l := newSnapshotCache(e, time.Minute)
-		first, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
+		first, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		first.Invalidate()
-		second, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "one")
+		second, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "one", time.Time{})
 		if err != nil || second == first || e.open.Load() != 2 {
 			t.Errorf("%v, %d open", err, e.open.Load())
 		}
@@ -275,14 +283,14 @@ func TestFailedScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{err: errors.New("no")}
 		l := newSnapshotCache(e, time.Minute)
-		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, e.err) {
+		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{}); !errors.Is(err, e.err) {
 			t.Errorf("error %v", err)
 		}
 		if len(l.folders) != 0 {
 			t.Error("a folder that does not exist is remembered")
 		}
 		l.closeCache()
-		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", ""); !errors.Is(err, ErrClosed) {
+		if _, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("error %v after close", err)
 		}
 	})
@@ -293,13 +301,13 @@ func TestLibraryCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &scanner{}
 		l := newSnapshotCache(e, time.Minute)
-		used, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "")
+		used, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.took = time.Hour
 		go func() {
-			if _, err := l.openFolder(t.Context(), Folder{Path: "b"}, "b", ""); err == nil {
+			if _, err := l.openFolder(t.Context(), Folder{Path: "b"}, "b", "", time.Time{}); err == nil {
 				t.Error("a scan outlived close")
 			}
 		}()
@@ -314,3 +322,49 @@ func TestLibraryCloses(t *testing.T) {
 }
 
 func anywhere(Folder) bool { return true }
+
+// Whoever needs what was listed since some time shares one scan that takes no kept list; while that is new, or is not much older than it took, it serves
+// all. Others take the kept one.
+func TestListIsMadeAnewOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &scanner{took: 10 * time.Second}
+		e.fingerprint.Store("new")
+		e.kept.Store("old")
+		l := newSnapshotCache(e, time.Minute)
+		defer l.closeCache()
+		open := func(since time.Time) string {
+			s, err := l.openFolder(t.Context(), Folder{Path: "a"}, "a", "", since)
+			if err != nil {
+				t.Error(err)
+				return ""
+			}
+			defer s.Release()
+			return s.Fingerprint()
+		}
+		if got := open(time.Time{}); got != "old" || e.scans.Load() != 0 {
+			t.Fatalf("%s after %d scans", got, e.scans.Load())
+		}
+		var asking sync.WaitGroup
+		for i := range 10 {
+			asking.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				if got := open(time.Now()); got != "new" {
+					t.Errorf("%s since now", got)
+				}
+			})
+		}
+		asking.Wait()
+		if n := e.scans.Load(); n != 1 {
+			t.Errorf("%d scans for ten that asked while it ran", n)
+		}
+		time.Sleep(20 * time.Second) // of the 30 s in which the next one may not begin
+		if open(time.Now()); e.scans.Load() != 1 {
+			t.Error("a scan took more than a quarter of the time")
+		}
+		time.Sleep(20 * time.Second)
+		e.fingerprint.Store("newer")
+		if got := open(time.Now()); got != "newer" || e.scans.Load() != 2 {
+			t.Errorf("%s after %d scans", got, e.scans.Load())
+		}
+	})
+}

@@ -95,15 +95,22 @@ func (f *Finder) hasRoot(name string) bool {
 	return ok
 }
 
-// OpenSource finds the data that a plan names, if it may be read; the caller releases it. With again set the folder is
-// looked at again, else a snapshot that has the plan's fingerprint is good enough.
-func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline.Source, again bool) (*Snapshot, error) {
+// Look says how well a folder is looked at. The zero value takes a snapshot that has the plan's fingerprint.
+type Look struct {
+	// Again looks whether the folder has changed.
+	Again bool
+	// Since, if set, takes no list that was made before. It is for Again alone.
+	Since time.Time
+}
+
+// OpenSource finds the data that a plan names, if it may be read; the caller releases it.
+func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline.Source, look Look) (*Snapshot, error) {
 	table, err := f.findTable(ctx, who, source.Table)
 	if err != nil {
 		return nil, err
 	}
 	if source.Root == "" && (source.Path == "" || !f.options.AnyPath) {
-		return f.openByFingerprint(ctx, who, source)
+		return f.openByFingerprint(ctx, who, source, look)
 	}
 	if err := who.CheckRoot(source.Root, f.rootNames()); err != nil {
 		return nil, err
@@ -114,10 +121,10 @@ func (f *Finder) OpenSource(ctx context.Context, who Permission, source pipeline
 	}
 	folder.Table, folder.Columns = table, source.Columns()
 	pinned := source.Fingerprint
-	if again {
+	if look.Again {
 		pinned = ""
 	}
-	data, err := f.cache.openFolder(ctx, folder, nameSource(source), pinned)
+	data, err := f.cache.openFolder(ctx, folder, nameSource(source), pinned, look.Since)
 	return data, MarkMissing(source, err)
 }
 
@@ -202,13 +209,13 @@ func (f *Finder) locateFolder(ctx context.Context, source pipeline.Source) (Fold
 const maxPathBytes = 4095
 
 // openByFingerprint finds data that is open, or that is a root as a whole, among what the caller may read.
-func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source pipeline.Source) (*Snapshot, error) {
+func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source pipeline.Source, look Look) (*Snapshot, error) {
 	fingerprint := source.Fingerprint
 	names := who.AllowedRoots(f.rootNames())
 	if fingerprint == "" {
 		return nil, &RootError{Have: names}
 	}
-	if data := f.cache.findFingerprint(fingerprint, f.selectBelow(ctx, names)); data != nil {
+	if data := f.findOpen(ctx, fingerprint, names, look.Since); data != nil {
 		return data, nil
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return f.delayOf(a) - f.delayOf(b) })
@@ -216,7 +223,7 @@ func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source p
 	whole.Path, whole.Fingerprint = "", ""
 	for _, name := range names {
 		whole.Root = name
-		data, err := f.OpenSource(ctx, who, whole, true)
+		data, err := f.OpenSource(ctx, who, whole, Look{Again: true})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -229,6 +236,24 @@ func (f *Finder) openByFingerprint(ctx context.Context, who Permission, source p
 		data.Release()
 	}
 	return nil, &RootError{Fingerprint: fingerprint, Have: names}
+}
+
+// findOpen finds data that are open below roots, listed since some time; nil: there are none.
+func (f *Finder) findOpen(ctx context.Context, fingerprint string, names []string, since time.Time) *Snapshot {
+	data := f.cache.findFingerprint(fingerprint, f.selectBelow(ctx, names))
+	if data == nil || since.IsZero() {
+		return data
+	}
+	defer data.Release()
+	fresh, err := f.cache.openFolder(ctx, data.folder.Folder, data.folder.name, "", since)
+	if err != nil {
+		return nil // as if it were not open: the roots tell
+	}
+	if fresh.Fingerprint() != fingerprint {
+		fresh.Release()
+		return nil
+	}
+	return fresh
 }
 
 // selectBelow reports whether a folder, without links, is one of these roots or lies in one. All folders that a node

@@ -89,7 +89,7 @@ func TestPathsBelowServers(t *testing.T) {
 			t.Errorf("%q: %+v, %v, want a PathError", path, folder, err)
 		}
 	}
-	if folder, err := f.OpenSource(t.Context(), everything{}, pipeline.Source{Path: place}, false); err == nil {
+	if folder, err := f.OpenSource(t.Context(), everything{}, pipeline.Source{Path: place}, Look{}); err == nil {
 		t.Errorf("an URL of a trainer's: %+v", folder)
 	}
 	o.AnyPath = true

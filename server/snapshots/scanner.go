@@ -2,15 +2,16 @@ package snapshots
 
 import (
 	"context"
+	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 )
 
 // Scanner takes snapshots of folders.
 type Scanner interface {
-	// Scan takes the snapshot of a folder, from the cache where it is still true. The caller closes it. progress is
-	// told how many files it has found so far, now and then.
-	Scan(ctx context.Context, folder Folder, progress func(files int)) (Data, error)
+	// Scan takes the snapshot of a folder, from the cache where it is still true; with anew set from the folder in any
+	// case. The caller closes it. progress is told how many files it has found so far, now and then.
+	Scan(ctx context.Context, folder Folder, anew bool, progress func(files int)) (Data, error)
 	// Same reports whether two snapshots of one folder list the same files as they were at the same times, and the
 	// earlier is as good as the later one.
 	Same(earlier, later Data) bool
@@ -33,6 +34,8 @@ type Data interface {
 	Fingerprint() string
 	// Versions are digests of the store and of the versions of all that is listed; empty of files. See dataset.Snapshot.
 	Versions() (store, versions string)
+	// Listed is when the scan began that found what is listed.
+	Listed() time.Time
 	Len() int
 	Classes() []dataset.Class
 	Close() error

@@ -53,12 +53,12 @@ func (p *Pins) Check(addr string, r *pb.OpenResponse) error {
 	case !known || r.GetStore() == "" || pinned.versions == r.GetVersions():
 		return nil
 	case pinned.node == addr:
-		return &node.DataError{Message: replaced + "those that the job began with: they were replaced in the bucket since"}
+		return &node.DataError{Differs: true, Message: replaced + "those that the job began with: they were replaced in the bucket since"}
 	case pinned.node == "":
-		return &node.DataError{Message: replaced + "the job's state was saved with: they were replaced in the bucket. Put the old ones " +
+		return &node.DataError{Differs: true, Message: replaced + "the job's state was saved with: they were replaced in the bucket. Put the old ones " +
 			"back, or go on with those that are there now by load_state_dict(state, strict=False), in Go from a state without Stores"}
 	}
-	return &node.DataError{Message: replaced + pinned.node + " has in the same bucket, with which the job began: they were replaced since. " +
+	return &node.DataError{Differs: true, Message: replaced + pinned.node + " has in the same bucket, with which the job began: they were replaced since. " +
 		"Put the old ones back, or go on from a saved state with those that are there now, by load_state_dict(state, strict=False)"}
 }
 

@@ -227,7 +227,11 @@ type OpenRequest struct {
 	// not compared here: nobody knows of which formats a data set's files are before they are read.
 	Revisions *Revisions `protobuf:"bytes,5,opt,name=revisions,proto3" json:"revisions,omitempty"`
 	// The trainer's own; see Trainer.
-	Trainer       *Trainer `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	Trainer *Trainer `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	// When set, a list of the data that was made longer ago than this is made anew, though nothing tells that it is not true. A trainer whose nodes
+	// do not agree on the data asks so, once for each opening, with the time since that began. Whatever is asked, a node spends at most a quarter
+	// of its time so for a folder whose list takes less than 20 s, and makes longer ones anew once a minute. Nodes that do not know it answer as they did.
+	ListedWithin  *durationpb.Duration `protobuf:"bytes,7,opt,name=listed_within,json=listedWithin,proto3" json:"listed_within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -300,6 +304,13 @@ func (x *OpenRequest) GetRevisions() *Revisions {
 func (x *OpenRequest) GetTrainer() *Trainer {
 	if x != nil {
 		return x.Trainer
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetListedWithin() *durationpb.Duration {
+	if x != nil {
+		return x.ListedWithin
 	}
 	return nil
 }
@@ -3825,14 +3836,15 @@ var File_feedwater_v1_feedwater_proto protoreflect.FileDescriptor
 
 const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\n" +
-	"\x1cfeedwater/v1/feedwater.proto\x12\ffeedwater.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd3\x01\n" +
+	"\x1cfeedwater/v1/feedwater.proto\x12\ffeedwater.v1\x1a\x1egoogle/protobuf/duration.proto\"\x93\x02\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x1a\n" +
 	"\bnumerics\x18\x03 \x01(\tR\bnumerics\x12\x1a\n" +
 	"\bprotocol\x18\x04 \x01(\rR\bprotocol\x125\n" +
 	"\trevisions\x18\x05 \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12/\n" +
-	"\atrainer\x18\x06 \x01(\v2\x15.feedwater.v1.TrainerR\atrainer\"\x89\x02\n" +
+	"\atrainer\x18\x06 \x01(\v2\x15.feedwater.v1.TrainerR\atrainer\x12>\n" +
+	"\rlisted_within\x18\a \x01(\v2\x19.google.protobuf.DurationR\flistedWithin\"\x89\x02\n" +
 	"\tRevisions\x125\n" +
 	"\x04plan\x18\x01 \x03(\v2!.feedwater.v1.Revisions.PlanEntryR\x04plan\x12;\n" +
 	"\x06codecs\x18\x02 \x03(\v2#.feedwater.v1.Revisions.CodecsEntryR\x06codecs\x12\x14\n" +
@@ -4280,77 +4292,78 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 1: feedwater.v1.OpenRequest.trainer:type_name -> feedwater.v1.Trainer
-	42, // 2: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
-	43, // 3: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
-	44, // 4: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
-	11, // 5: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
-	12, // 6: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
-	13, // 7: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
-	3,  // 8: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
-	10, // 9: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
-	48, // 10: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
-	15, // 11: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
-	16, // 12: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
-	20, // 13: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
-	21, // 14: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
-	3,  // 15: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
-	4,  // 16: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
-	17, // 17: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	48, // 18: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	48, // 19: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
-	18, // 20: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
-	19, // 21: feedwater.v1.Name.list:type_name -> feedwater.v1.List
-	0,  // 22: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
-	22, // 23: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	48, // 24: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
-	24, // 25: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	26, // 26: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	27, // 27: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
-	12, // 28: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	25, // 29: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	25, // 30: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	48, // 31: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	1,  // 32: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	45, // 33: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
-	17, // 34: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	3,  // 35: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
-	46, // 36: feedwater.v1.ReplayRequest.stores:type_name -> feedwater.v1.ReplayRequest.StoresEntry
-	30, // 37: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	31, // 38: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	25, // 39: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	47, // 40: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
-	48, // 41: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	34, // 42: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	35, // 43: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	39, // 44: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	40, // 45: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	48, // 46: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	36, // 47: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	48, // 48: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	48, // 49: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	38, // 50: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	37, // 51: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	48, // 52: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	48, // 53: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	10, // 54: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
-	41, // 55: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	2,  // 56: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	8,  // 57: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
-	14, // 58: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	28, // 59: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	6,  // 60: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
-	32, // 61: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	5,  // 62: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	9,  // 63: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
-	23, // 64: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	29, // 65: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	7,  // 66: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
-	33, // 67: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	62, // [62:68] is the sub-list for method output_type
-	56, // [56:62] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	48, // 2: feedwater.v1.OpenRequest.listed_within:type_name -> google.protobuf.Duration
+	42, // 3: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
+	43, // 4: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
+	44, // 5: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
+	11, // 6: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
+	12, // 7: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
+	13, // 8: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
+	3,  // 9: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
+	10, // 10: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
+	48, // 11: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	15, // 12: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
+	16, // 13: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
+	20, // 14: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
+	21, // 15: feedwater.v1.FetchRequest.pulse:type_name -> feedwater.v1.Pulse
+	3,  // 16: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
+	4,  // 17: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
+	17, // 18: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
+	48, // 19: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	48, // 20: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	18, // 21: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
+	19, // 22: feedwater.v1.Name.list:type_name -> feedwater.v1.List
+	0,  // 23: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
+	22, // 24: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
+	48, // 25: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	24, // 26: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
+	26, // 27: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	27, // 28: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	12, // 29: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
+	25, // 30: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	25, // 31: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	48, // 32: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	1,  // 33: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	45, // 34: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
+	17, // 35: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	3,  // 36: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
+	46, // 37: feedwater.v1.ReplayRequest.stores:type_name -> feedwater.v1.ReplayRequest.StoresEntry
+	30, // 38: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	31, // 39: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	25, // 40: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	47, // 41: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
+	48, // 42: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	34, // 43: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	35, // 44: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	39, // 45: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	40, // 46: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	48, // 47: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	36, // 48: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	48, // 49: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	48, // 50: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	38, // 51: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	37, // 52: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	48, // 53: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	48, // 54: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	10, // 55: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	41, // 56: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 57: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	8,  // 58: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
+	14, // 59: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	28, // 60: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	6,  // 61: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
+	32, // 62: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 63: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	9,  // 64: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	23, // 65: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	29, // 66: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	7,  // 67: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
+	33, // 68: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	63, // [63:69] is the sub-list for method output_type
+	57, // [57:63] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
