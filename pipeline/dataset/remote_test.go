@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/buckettest"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/readcache"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/treetest"
 )
 
@@ -238,5 +239,48 @@ func TestTableOfABucket(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), filepath.Join(root, "x.tar"), o); !errors.Is(err, ErrLayout) {
 		t.Errorf("below a tar file: %v", err)
+	}
+}
+
+// TestListOfServerIsLookedAtAgain: what a list or a table names on a server is looked at when it is opened, whatever list and blocks are kept. So an object
+// that was replaced by one of the same size is read as it is now, and one that was removed is an error.
+func TestListOfServerIsLookedAtAgain(t *testing.T) {
+	table := t.TempDir() + "/table"
+	treetest.Must(t, os.WriteFile(table, []byte(`{"path":"a/1.jpg","label":0}`+"\n"+`{"path":"a/2.jpg","label":1}`+"\n"), 0o600))
+	for name, c := range map[string]struct{ part, table string }{"a list": {"l.csv", ""}, "a table": {"", table}} {
+		t.Run(name, func(t *testing.T) {
+			s := buckettest.OfFolder(t, t.TempDir())
+			s.Put("p/l.csv", []byte("path,label\na/1.jpg,0\na/2.jpg,1\n"))
+			s.Put("p/a/1.jpg", []byte("one"))
+			s.Put("p/a/2.jpg", []byte("two"))
+			for _, base := range []string{s.Place("p"), s.Plain("p")} {
+				s.Put("p/a/1.jpg", []byte("one"))
+				o := options(t)
+				o.Table = c.table
+				blocks, err := readcache.Open(t.TempDir(), 1<<20, nil)
+				treetest.Must(t, err)
+				defer func() { treetest.Must(t, blocks.Close()) }()
+				o.ReadCache = blocks
+				read := func() string {
+					data := opened(t, Join(base, c.part), o)
+					got, err := data.Read(t.Context(), 0, nil)
+					treetest.Must(t, err)
+					return string(got)
+				}
+				if got := read(); got != "one" {
+					t.Fatalf("%q", got)
+				}
+				s.Put("p/a/1.jpg", []byte("ONE"))
+				if got := read(); got != "ONE" {
+					t.Errorf("%s: %q, and the bucket has ONE", base, got)
+				}
+			}
+			s.Delete("p/a/2.jpg")
+			o := options(t)
+			o.Table = c.table
+			if _, err := Open(t.Context(), Join(s.Place("p"), c.part), o); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), "there is no file a/2.jpg") {
+				t.Errorf("a file that was removed: %v", err)
+			}
+		})
 	}
 }

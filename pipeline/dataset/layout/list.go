@@ -72,6 +72,9 @@ func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifes
 	if l.Table == "" {
 		to.Watch(l.Name, a)
 	}
+	if err := watchServer(ctx, from, to); err != nil {
+		return err
+	}
 	l.nameValues(to)
 	s := &listScan{list: l, from: from, options: o, to: to, labels: labels, progress: progress{report: o.Progress}}
 	if err := s.samples(ctx); err != nil {
@@ -83,6 +86,19 @@ func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifes
 	labels.tell(to)
 	s.progress.last()
 	return nil
+}
+
+// watchServer has what a list names on a server looked at again at each opening, as class folders are there: nothing else
+// tells that an object was replaced.
+func watchServer(ctx context.Context, from store.Store, to *manifest.Builder) error {
+	if from.Reads() == 0 {
+		return nil
+	}
+	a, err := from.Stat(ctx, "")
+	if err == nil {
+		to.Watch("", a)
+	}
+	return err
 }
 
 // where names a line of the list.
@@ -261,9 +277,13 @@ func (s *listScan) add(ctx context.Context, rows []row) error {
 func (s *listScan) ask(ctx context.Context, rows []row) ([]manifest.Sample, error) {
 	samples, errs := make([]manifest.Sample, len(rows)), make([]error, len(rows))
 	var asking sync.WaitGroup
-	for first := range min(s.options.Readers, len(rows)) {
+	askers := s.options.Readers
+	if s.from.Reads() > 0 { // whose time passes on the way
+		askers = max(askers, s.options.Stats)
+	}
+	for first := range min(askers, len(rows)) {
 		asking.Go(func() {
-			for i := first; i < len(rows) && ctx.Err() == nil; i += s.options.Readers {
+			for i := first; i < len(rows) && ctx.Err() == nil; i += askers {
 				samples[i], errs[i] = s.sample(ctx, rows[i])
 			}
 		})
