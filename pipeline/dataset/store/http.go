@@ -26,7 +26,7 @@ var ErrNotListed = unreadable("a web server does not tell what it has: name tar 
 func (s *site) Identity() string { return s.Origin() + "/" + s.prefix }
 
 // Origin names the server.
-func (s *site) Origin() string { return s.base.Scheme + "://" + s.base.Host }
+func (s *site) Origin() string { return s.base.Scheme + "://" + hostOf(&s.base) }
 
 // Stat implements Store.
 func (s *site) Stat(ctx context.Context, name string) (Attributes, error) {

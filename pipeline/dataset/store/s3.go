@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/minio/minio-go/v7/pkg/s3utils"
@@ -78,9 +80,25 @@ func (b *bucket) Identity() string { return b.Origin() + "/" + b.prefix }
 func (b *bucket) Origin() string {
 	host := "amazonaws.com"
 	if b.endpoint != nil {
-		host = b.endpoint.Host
+		host = hostOf(b.endpoint)
+		if m := ofAWS.FindStringSubmatch(host); m != nil {
+			host = m[1]
+		}
 	}
 	return "s3://" + host + "/" + b.name
+}
+
+// ofAWS matches the names of AWS's endpoints, of whichever region and kind. The name of a bucket stands for one bucket in
+// all of a partition, which is what is caught.
+var ofAWS = regexp.MustCompile(`^s3(?:-accelerate|-fips|-[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.dualstack)?(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?\.(amazonaws\.com(?:\.cn)?)$`)
+
+// hostOf is the host of a server and its port, the same however they are written. The port of the scheme is none.
+func hostOf(u *url.URL) string {
+	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	if port == "" || u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		return host
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // Stat implements Store.
