@@ -21,6 +21,7 @@ func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dat
 	root := roots.Of(dataset.FolderOf(folder))
 	o.Generation = root.Generation()
 	o.OnRead = root.NoteRead
+	root.Explain(func(folder string) error { return dataset.Trouble(folder, 0) })
 	cache, noCache := o.CacheFolder()
 	scan := func(alive func()) (*dataset.Snapshot, error) {
 		o := o
@@ -33,7 +34,7 @@ func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dat
 	shut := func(s *dataset.Snapshot) { _ = s.Close() }
 	s, err := bulkhead.DoOnce(ctx, root, "list", scan, shut, o.Questions.Again)
 	if hung, ok := err.(*bulkhead.HungError); ok { //nolint:errorlint // what dataset.Open returns names the folder
-		return nil, fmt.Errorf("open data set %s: %w", folder, WithTrouble(folder, hung))
+		return nil, fmt.Errorf("open data set %s: %w", dataset.WithoutSecrets(folder), WithTrouble(folder, hung))
 	}
 	return s, err
 }
@@ -41,6 +42,9 @@ func OpenFolder(ctx context.Context, roots *bulkhead.Roots, folder string, o dat
 // WithTrouble is the error of storage that does not answer, and what its server does, if it lies on one: which object is asked for, for how long, and
 // what the last answer was.
 func WithTrouble(folder string, err *bulkhead.HungError) error {
+	if err.Cause != nil { // that was asked for when it was given up
+		return err
+	}
 	if trouble := dataset.Trouble(folder, 0); trouble != nil {
 		return fmt.Errorf("%w: %w", err, trouble)
 	}

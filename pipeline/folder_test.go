@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,5 +75,30 @@ func TestServerThatRefusesConnections(t *testing.T) {
 	_, err = pipeline.OpenFolder(t.Context(), roots, "s3://bucket/x?region=a&endpoint=http://"+address, dataset.Options{CacheDir: t.TempDir()})
 	if !errors.As(err, new(*bulkhead.HungError)) || !strings.Contains(err.Error(), address+": connect: connection refused") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Whoever comes to storage on a server after it was found not to answer hears why, as the first one does, and as whoever is told of the root.
+func TestWhyAServerDoesNotAnswer(t *testing.T) {
+	addr, err := buckettest.RefusingAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := bulkhead.New(bulkhead.Options{Deadline: 200 * time.Millisecond, ProbeEvery: time.Hour})
+	defer roots.Close()
+	told := make(chan error, 1)
+	roots.OnChange(func(s bulkhead.State) {
+		if s.Sick {
+			told <- s.Cause
+		}
+	})
+	for i := range 3 {
+		_, err := pipeline.OpenFolder(t.Context(), roots, "http://"+addr+"/x.tar", dataset.Options{CacheDir: t.TempDir()})
+		if hung := new(bulkhead.HungError); !errors.As(err, &hung) || !errors.Is(err, syscall.ECONNREFUSED) || strings.Count(err.Error(), "connection refused") != 1 {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if cause := <-told; !errors.Is(cause, syscall.ECONNREFUSED) {
+		t.Errorf("who is told of the root hears: %v", cause)
 	}
 }

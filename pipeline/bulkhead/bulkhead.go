@@ -102,6 +102,7 @@ type Root struct {
 	lastRead   atomic.Int64 // see NoteRead
 
 	// Guarded by roots.mu.
+	why      func(folder string) error // see Explain
 	since    time.Time
 	timeouts uint64
 	hung     []*hungCall // what the root has not answered since it is sick, in the order in which it was given up
@@ -120,6 +121,14 @@ func newRoot(rs *Roots, name, folder string) *Root {
 	r := &Root{roots: rs, name: name, folder: folder, others: make(chan struct{}, maxCalls)}
 	r.generation.Store(rs.generation)
 	return r
+}
+
+// Explain says what tells why storage in a folder does not answer, if anything is known. It is asked when a call is given
+// up, and must neither block nor call what is here. What it says is kept: who comes to a sick root later hears it too.
+func (r *Root) Explain(why func(folder string) error) {
+	r.roots.mu.Lock()
+	defer r.roots.mu.Unlock()
+	r.why = why
 }
 
 // NoteRead tells that a read has ended well, of storage whose reads all end by themselves, as those from servers do: one

@@ -19,10 +19,23 @@ type HungError struct {
 	// Waiting is how many calls wait for the root, for one that was not tried since there are as many as may be; else
 	// 0.
 	Waiting int
+	// Cause is why the root did not answer when the call was given up, as Explain says; nil: nobody knows.
+	Cause error
 }
 
-// Error tells which root, and how that was found out.
+// Unwrap is the cause.
+func (e *HungError) Unwrap() error { return e.Cause }
+
+// Error tells which root, how that was found out, and why.
 func (e *HungError) Error() string {
+	if e.Cause != nil {
+		return e.found() + ": " + e.Cause.Error()
+	}
+	return e.found()
+}
+
+// found tells which root, and how that was found out.
+func (e *HungError) found() string {
 	what := e.Op
 	if e.Key != "" {
 		what += " " + e.Key
@@ -165,7 +178,7 @@ func (r *Root) refusal() *HungError {
 	defer r.roots.mu.Unlock()
 	e := HungError{Root: r.name, Op: "a call", Since: r.since}
 	if cause := r.cause(); cause != nil {
-		e.Op, e.Key, e.After = cause.Op, cause.Key, cause.After
+		e.Op, e.Key, e.After, e.Cause = cause.Op, cause.Key, cause.After, cause.Cause
 	}
 	if e.Since.IsZero() { // it has recovered just now
 		e.Since = time.Now()

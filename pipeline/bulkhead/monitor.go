@@ -140,6 +140,9 @@ func (rs *Roots) resume(found bool) bool {
 // it, while it is looked at.
 func (rs *Roots) giveUp(c *Call, after time.Duration) *hungCall {
 	h := &hungCall{call: c, root: c.root, err: &HungError{Root: c.root.name, Op: c.op, Key: string(c.key), After: after}}
+	if c.root.why != nil {
+		h.err.Cause = c.root.why(c.root.folder)
+	}
 	if c.Owner != nil {
 		h.again = c.Owner.Again()
 	}

@@ -185,7 +185,7 @@ func Open(ctx context.Context, path string, options Options) (*Snapshot, error) 
 	o := options.withDefaults()
 	s := &Snapshot{maxBytes: o.MaxEncodedBytes}
 	if err := (opening{s}).open(ctx, path, o); err != nil {
-		return nil, fmt.Errorf("open data set %s: %w", path, errors.Join(err, s.Close()))
+		return nil, fmt.Errorf("open data set %s: %w", WithoutSecrets(path), errors.Join(err, s.Close()))
 	}
 	return s, nil
 }

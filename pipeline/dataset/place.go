@@ -36,6 +36,9 @@ func Traffics(places ...string) []Traffic { return store.Traffics(places...) }
 // CheckURL returns what is wrong with a place on a server, before anything is asked.
 func CheckURL(place string) error { return store.CheckURL(place) }
 
+// WithoutSecrets is a place for messages: an URL may hold what nobody else should read.
+func WithoutSecrets(place string) string { return store.WithoutSecrets(place) }
+
 // HasOptions reports whether a path, put behind an URL, would change its options.
 func HasOptions(path string) bool {
 	_, options := store.CutURL(path)

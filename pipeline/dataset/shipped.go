@@ -52,7 +52,7 @@ func WriteList(ctx context.Context, place string, options Options, to io.Writer)
 	s := &Snapshot{maxBytes: o.MaxEncodedBytes}
 	files, err := opening{s}.writeList(ctx, place, o, to)
 	if err = errors.Join(err, s.Close()); err != nil {
-		return ListFiles{}, fmt.Errorf("list data set %s: %w", place, err)
+		return ListFiles{}, fmt.Errorf("list data set %s: %w", WithoutSecrets(place), err)
 	}
 	return files, nil
 }

@@ -12,6 +12,7 @@ from ._arguments import checks
 from ._batch import batch_transform
 from ._batch.relabel import Relabelling
 from ._common import ranks
+from ._common.urls import without_secrets
 from ._dataset import sources
 from ._dataset.sources import Source
 from ._device.runtime import check_built
@@ -231,7 +232,7 @@ class Config:
 
     def __str__(self) -> str:
         """The arguments that matter most, as they were given."""
-        said = [repr(self.source.name), f"batch_size={self.batch_size}", f"seed={self.seed}"]
+        said = [repr(without_secrets(self.source.name)), f"batch_size={self.batch_size}", f"seed={self.seed}"]
         if self.source.indices is not None:
             said[0] += f" (a Subset of {len(self.source.indices):,})"
         if self.shuffle:

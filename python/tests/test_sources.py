@@ -352,3 +352,25 @@ def write_shard(name: Path) -> None:
             PIL.Image.new("RGB", (8, 8)).save(picture, "PNG")
             for ending, data in (("png", picture.getvalue()), ("cls", label)):
                 add_member(tar, f"{key}.{ending}", data)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://data/k?endpoint=http://u:TOPSECRET@h",
+        "s3://u:TOP/SECRET@data/k",
+        "https://h/x.tar?X-Amz-Signature=TOPSECRET&b=TOP",
+        "s3://data/k?region=eu&secret_key=TOPSECRET",
+    ],
+)
+def test_no_error_tells_what_a_url_hides(url: str) -> None:
+    loader = Loader(url, batch_size=2)
+    with pytest.raises(DataError) as here:
+        next(iter(loader))
+    with pytest.raises(DataError) as elsewhere:
+        Loader(url, batch_size=2, nodes="127.0.0.1:1")
+    for text in (str(here.value), str(elsewhere.value), repr(loader)):
+        assert "TOP" not in text
+        assert "SECRET" not in text.replace("AWS_SECRET_ACCESS_KEY", "")
+    same = "s3://data/a@b.tar?endpoint=http://h:1&region=eu"
+    assert same in repr(Loader(same, batch_size=2))

@@ -62,7 +62,7 @@ func MarkMissing(source pipeline.Source, err error) error {
 		fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EINVAL, dataset.ErrLayout, dataset.ErrUnreadable,
 	} {
 		if errors.Is(err, cause) {
-			return &MissingError{source.Root, string(source.Path), err}
+			return &MissingError{source.Root, dataset.WithoutSecrets(string(source.Path)), err}
 		}
 	}
 	return err

@@ -75,7 +75,7 @@ type Counts struct {
 	Used, Limit int64
 }
 
-// Open uses a folder, which is made if there is none, for so many bytes at most. trouble is told why blocks are not kept, now and then; nil: nobody.
+// Open uses a folder, which is made if there is none, for so many bytes at most. It is for this user alone, see ownFolder. trouble is told why blocks are not kept, now and then; nil: nobody.
 func Open(dir string, limit int64, trouble func(error)) (*Cache, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("a read cache of %d bytes", limit)
@@ -84,8 +84,11 @@ func Open(dir string, limit int64, trouble func(error)) (*Cache, error) {
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
+	if err == nil {
+		err = ownFolder(dir)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the read cache cannot be used: %w", err)
 	}
 	if trouble == nil {
 		trouble = func(error) {}
@@ -137,15 +140,24 @@ func (c *Cache) Read(k Key, p []byte) bool {
 		return false
 	}
 	path := c.path(&k)
-	f, err := os.Open(path)
+	f, err := openBlock(path)
+	if isNoBlock(err) {
+		c.misses.Add(1)
+		c.damaged.Add(1)
+		c.discard(path, nil)
+		return false
+	}
 	if err != nil {
 		c.misses.Add(1)
 		return false
 	}
 	defer f.Close()
 	fi, err := f.Stat()
-	if err == nil {
+	switch {
+	case err == nil && isOurs(fi):
 		err = readBlock(f, fi.Size(), &k, p)
+	case err == nil:
+		fi, err = nil, errDamaged // what is none was never counted
 	}
 	if err != nil {
 		c.misses.Add(1)

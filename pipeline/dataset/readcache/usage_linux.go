@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,6 +54,23 @@ func (u *usage) lock(how int) error {
 			return err
 		}
 	}
+}
+
+// openBlock opens a file, and neither follows a link nor waits for whoever writes to a FIFO.
+func openBlock(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+// isNoBlock reports whether an error of openBlock says that something else lies there: a link or a socket.
+func isNoBlock(err error) bool { return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) }
+
+// ownerOf is the user that a file belongs to, if the system tells.
+func ownerOf(fi os.FileInfo) (uid int, known bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
 }
 
 // lockRoom locks the making of room, among all processes, until it is closed; nil: somebody else has it.

@@ -1,16 +1,20 @@
 package store
 
 import (
+	"maps"
 	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/feedwater-io/feedwater/pipeline/spelling"
 )
 
-// optionsBegin is where the options of an URL begin: a pattern of tar files may have question marks too.
-var optionsBegin = regexp.MustCompile(`\?[a-z]+=`)
+// optionsBegin is where the options of an URL begin, whatever they are called: a pattern of tar files may have question
+// marks too.
+var optionsBegin = regexp.MustCompile(`\?[A-Za-z0-9_%][A-Za-z0-9_%.\[\]-]*=`)
 
 // isURL matches what begins like an URL.
 var isURL = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
@@ -80,13 +84,14 @@ func CheckURL(place string) error {
 func parse(place string) (location, error) {
 	name, options := CutURL(place)
 	scheme, rest, _ := strings.Cut(name, "://")
+	place = WithoutSecrets(place) // for messages
 	l := location{scheme: strings.ToLower(scheme), text: place}
 	allowed, reads := known[l.scheme]
 	if !reads {
 		return l, unreadable("%s:// is not read: %s", l.scheme, orElse(ways[l.scheme], "write s3://bucket/prefix or https://host/path"))
 	}
-	if strings.Contains(rest, "@") && strings.Index(rest, "@") < strings.Index(rest+"/", "/") {
-		return location{}, unreadable("an URL must not hold a name or a password: give credentials by the environment")
+	if _, known := cutUser(rest); known {
+		return location{text: place}, unreadable("an URL must not hold a name or a password: give credentials by the environment")
 	}
 	l.host, l.path, _ = strings.Cut(rest, "/")
 	l.path = strings.Trim(l.path, "/")
@@ -100,12 +105,97 @@ func parse(place string) (location, error) {
 	if l.options, err = url.ParseQuery(strings.TrimPrefix(options, "?")); err != nil {
 		return l, unreadable("%s: its options are not KEY=VALUE&KEY=VALUE", place)
 	}
-	for key := range l.options {
+	for _, key := range slices.Sorted(maps.Keys(l.options)) {
 		if !slices.Contains(allowed, key) {
-			return l, unreadable("%s: there is no option %q; there are: %s", place, key, orElse(strings.Join(allowed, ", "), "none"))
+			return l, unreadable("%s: there is no option %.99q%s", place, key, l.advice(key, allowed))
 		}
 	}
 	return l, l.checkPath()
+}
+
+// isSecret matches what options are called that people give credentials by.
+var isSecret = regexp.MustCompile(`(?i)secret|password|passwd|token|access_?-?key|credential`)
+
+// advice ends the error of an option that there is not.
+func (l *location) advice(key string, allowed []string) string {
+	switch {
+	case isSecret.MatchString(key) && l.scheme == "s3":
+		return ": give credentials by the environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	case len(allowed) == 0:
+		return "; there are none: a signed URL is not read, and no query is sent"
+	}
+	for _, name := range allowed { // endpoint_url, aws_region
+		if strings.Contains(strings.ToLower(key), name) {
+			return "; did you mean " + name + "?"
+		}
+	}
+	return spelling.Suggest(key, allowed)
+}
+
+// cutUser cuts a name or a password off what follows the scheme of an URL; false: it has none. A password may have a
+// slash.
+func cutUser(rest string) (string, bool) {
+	host, _, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndex(host, "@"); at >= 0 {
+		return rest[at+1:], true
+	}
+	_, port, has := strings.Cut(host, ":")
+	at := strings.LastIndex(rest, "@")
+	if at < 0 || !has || strings.HasPrefix(host, "[") || strings.Trim(port, "0123456789") == "" && port != "" {
+		return rest, false
+	}
+	return rest[at+1:], true
+}
+
+// WithoutSecrets is a place for messages: of an URL without names, passwords, and values of options that there are not.
+func WithoutSecrets(place string) string {
+	if !IsURL(place) {
+		return place
+	}
+	name, options := CutURL(place)
+	scheme, rest, _ := strings.Cut(name, "://")
+	if below, has := cutUser(rest); has {
+		rest = "…@" + below
+	}
+	allowed := known[strings.ToLower(scheme)]
+	pairs := strings.Split(strings.TrimPrefix(options, "?"), "&")
+	for i, pair := range pairs {
+		key, value, has := strings.Cut(pair, "=")
+		switch {
+		case key == "endpoint" && slices.Contains(allowed, key):
+			pairs[i] = key + "=" + endpointWithoutUser(value)
+		case has && !slices.Contains(allowed, key):
+			pairs[i] = key + "=…"
+		case !has && pair != "": // what follows a & may be the rest of a value
+			pairs[i] = "…"
+		}
+	}
+	text := scheme + "://" + rest
+	if options != "" {
+		text += "?" + strings.Join(pairs, "&")
+	}
+	return text
+}
+
+// endpointWithoutUser is the value of an endpoint without name, password and query.
+func endpointWithoutUser(value string) string {
+	if plain, err := url.QueryUnescape(value); err == nil && strings.Contains(plain, "@") && !strings.Contains(value, "@") {
+		value = plain
+	}
+	scheme, rest, has := strings.Cut(value, "://")
+	if !has {
+		scheme, rest = "", value
+	} else {
+		scheme += "://"
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		rest = "…@" + rest[at+1:]
+	}
+	if query != "" {
+		rest += "?…"
+	}
+	return scheme + rest
 }
 
 // checkPath refuses a path that names no key.

@@ -14,6 +14,7 @@ from .._agent.table_text import TableText
 from .._batch.relabel import mapping_of
 from .._common.filenames import escape_name, to_json
 from .._common.homes import home_of
+from .._common.urls import without_secrets
 from .._order.steps import Indices, from_end
 from ..errors import DataError
 from . import arrow_rows, image_folder
@@ -210,8 +211,8 @@ def _of_url(url: str, nodes: tuple[str, ...]) -> Source:
     """What lies on a server: read by this machine alone, with its own credentials."""
     if nodes:
         raise DataError(
-            f"{url}: nodes read no place that a trainer names by its URL. Give it to them: feedwater serve "
-            "--data NAME=URL, and name it here as NAME, or NAME/path below it"
+            f"{without_secrets(url)}: nodes read no place that a trainer names by its URL. Give it to them: "
+            "feedwater serve --data NAME=URL, and name it here as NAME, or NAME/path below it"
         )
     return Source(url)
 
