@@ -19,6 +19,8 @@ from typing import Any
 import datasets
 import feedwater
 import numpy as np
+import PIL.ExifTags
+import PIL.Image
 from datasets import ClassLabel, Dataset, Features, Image, Value
 from feedwater import Loader
 
@@ -108,6 +110,37 @@ def ways_of(
     }  # fmt: skip
 
 
+def check_turned(folder: Path) -> None:
+    """Pictures of a column of Image are turned as their EXIF data says, those of a column of bytes are not.
+
+    No other mode than RGB is taken for one.
+    """
+    corner = np.zeros((SIZE, 2 * SIZE, 3), np.uint8)
+    corner[:48, :48] = 255
+    picture, exif = PIL.Image.fromarray(corner), PIL.Image.Exif()
+    exif[PIL.ExifTags.Base.Orientation] = 6
+    picture.save(folder / "turned.png", exif=exif)
+    data = (folder / "turned.png").read_bytes()
+    rows = {"image": [{"bytes": data, "path": None}], "label": [0]}
+    made = Dataset.from_dict(rows, features=Features({"image": Image(), "label": Value("int64")}))
+    made.save_to_disk(folder / "turned")
+    saved = datasets.load_from_disk(str(folder / "turned"))
+    bare = Dataset.from_dict({"image": [data], "label": [0]})
+    box = (0, SIZE // 2, SIZE, SIZE // 2 + SIZE)
+    for name, source in {"of Arrow files": saved, "in memory": made}.items():
+        want = np.asarray(source[0]["image"].convert("RGB").crop(box))
+        assert loaded(source)[0] == [np.ascontiguousarray(want).tobytes()], f"{name}: not turned as the data set has it"
+    box = (SIZE // 2, 0, SIZE // 2 + SIZE, SIZE)
+    assert loaded(bare)[0] == [picture.crop(box).tobytes()], "a column of bytes is turned"
+    said = ""
+    try:
+        loaded(saved.cast_column("image", Image(mode="L")))
+    except feedwater.DataError as error:
+        said = str(error)
+    assert "Image(mode='L')" in said, f"a column of grey pictures: {said}"
+    print("| turned as EXIF says, and modes     | ok |")
+
+
 def main() -> None:
     """Checks and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,9 +163,10 @@ def main() -> None:
             assert got == [pixels[digest] for digest, _ in rows], "other pictures"
             assert labels == [label for _, label in rows], "other labels"
             assert kind == wanted, f"read from {kind}, not {wanted}"
+        check_turned(Path(made))
         with running_nodes(f"hub={made}/saved") as nodes:
             saved = datasets.load_from_disk(f"{made}/saved").shuffle(seed=1)
-            here, there = loaded(saved), loaded(saved, nodes=nodes)
+            here, there = loaded(saved), loaded(saved, nodes=list(nodes))
             assert here == there, "a node gives others"
             print(f"| {'of a node':28} | {len(saved):4} | {there[2]:9} |")
 

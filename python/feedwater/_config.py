@@ -132,7 +132,7 @@ class Config:
             device=device,
             pin_memory=_pins_memory(given["pin_memory"]) and device is None,
             memory=checks.memory_of(given["memory"]),
-            apply_exif=bool(given["apply_exif"]),
+            apply_exif=bool(given["apply_exif"]) or resolved.turned,
             on_error=checks.one_of("on_error", given["on_error"], ("raise", "skip", "substitute")),
             max_errors=checks.max_errors_of(given["max_errors"]),
             timeout=checks.seconds_of("timeout", given["timeout"]),
@@ -206,6 +206,7 @@ class Config:
             "masks=": self.masks is not None,
             "python=": self.python is not None,
             "Views": self.views,
+            "an Image column, whose pictures are turned as their EXIF data says,": self.source.turned,
             "apply_exif=True": self.apply_exif,
             "a transform of torchvision as batch_transform=": is_v2(self.batch_transform),
         }

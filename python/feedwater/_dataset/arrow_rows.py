@@ -51,6 +51,8 @@ class Columns:
     labels: list[int] | list[str] | None
     classes: list[str]
     """Names, by label; empty: labels have none."""
+    turned: bool
+    """Whether the data set's own pictures are turned as their EXIF data says: an Image column's are."""
 
 
 def is_arrow_dataset(source: Any) -> bool:
@@ -81,7 +83,21 @@ def read_columns(source: Any, image: str | None, label: str | None) -> Columns:
         raise DataError(f"the column of pictures is not plain, {said}: name it by image=")
     name = _find_label(features, label)
     labels, classes = (None, []) if name is None else _read_labels(source, name)
-    return Columns(image or pictures[0], labels, classes)
+    column = image or pictures[0]
+    return Columns(column, labels, classes, _is_image(column, features[column]))
+
+
+def _is_image(name: str, feature: Any) -> bool:
+    """Whether a column is of datasets.Image. Raises DataError for one whose pictures are no RGB."""
+    if type(feature).__name__ != "Image":
+        return False
+    mode = getattr(feature, "mode", None)
+    if mode not in (None, "RGB"):
+        raise DataError(
+            f"column {name}: Image(mode={mode!r}) asks for pictures of that mode, and they are decoded as RGB here: "
+            f'pass dataset.cast_column("{name}", datasets.Image()), with v2.Grayscale() in the transform for grey ones'
+        )
+    return bool(getattr(feature, "decode", True))
 
 
 def _find_label(features: Any, label: str | None) -> str | None:

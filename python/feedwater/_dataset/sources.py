@@ -101,6 +101,8 @@ class Source:
     """A dict for each sample, of a data set that has such."""
     allow_empty: bool = False
     """Whether class folders without pictures are classes, which have labels."""
+    turned: bool = False
+    """Whether the data set object turns pictures as their EXIF data says, when it reads them."""
 
     @property
     def name(self) -> str:
@@ -277,22 +279,26 @@ def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
 
 
 def _of_arrow(source: Any, nodes: tuple[str, ...], image: str | None, label: str | None) -> Source:
-    """A datasets.Dataset: files, ranges of its Arrow files, or what processes read of it."""
     columns = arrow_rows.read_columns(source, image, label)
+    return replace(_of_columns(source, columns, nodes), has_columns=True, turned=columns.turned)
+
+
+def _of_columns(source: Any, columns: arrow_rows.Columns, nodes: tuple[str, ...]) -> Source:
+    """A datasets.Dataset: files, ranges of its Arrow files, or what processes read of it."""
     given = columns.classes
     if not given and columns.labels and all(isinstance(text, str) for text in columns.labels):
         given = sorted({*map(str, columns.labels)} - {""})  # a column of text has names
     rows = arrow_rows.read_arrow_rows(source, columns.image)
     if isinstance(rows, arrow_rows.FileRows):
         listed = Table(rows.paths, columns.labels, classes=given or None)
-        return replace(_of_table(listed, nodes), has_columns=True)
+        return _of_table(listed, nodes)
     numbers, classes = number_labels(columns.labels, given or None, "row {} of the data set".format)
     if isinstance(rows, arrow_rows.ArrowRows):
         root = os.path.commonpath({os.path.dirname(path) for path in rows.files})
         keys = [os.path.relpath(path, root) for path in rows.files]
         ranges = zip(rows.offset.tolist(), rows.length.tolist())
         text = TableText(encode_ranges((keys[at] for at in rows.file.tolist()), ranges, numbers, classes))
-        return replace(_of_path(root, nodes), table=text, samples=len(source), has_columns=True)
+        return replace(_of_path(root, nodes), table=text, samples=len(source))
     if nodes:
         raise DataError(
             f"this datasets.Dataset cannot be read by nodes: {rows}. Write it to files that they can read, as by "
@@ -304,7 +310,7 @@ def _of_arrow(source: Any, nodes: tuple[str, ...], image: str | None, label: str
         rows,
     )
     reader = ArrowReader(source, columns.image, numbers)
-    return replace(_of_bytes(Bytes(reader, version=source._fingerprint), nodes), has_columns=True)
+    return _of_bytes(Bytes(reader, version=source._fingerprint), nodes)
 
 
 def _of_image_folder(folder: Any, nodes: tuple[str, ...]) -> Source:
