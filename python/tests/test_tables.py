@@ -351,6 +351,11 @@ def test_a_file_that_changed_is_told(data: Path) -> None:
         ),
         (ValueError, "'x' is none of classes", {"paths": ["a"], "labels": ["x"], "classes": "ab"}),
         (ValueError, "classes has 'a' twice", {"paths": ["a"], "labels": [0], "classes": "aa"}),
+        (
+            ValueError,
+            "300 classes, whose names have 18,000,300",
+            {"paths": ["a"] * 300, "labels": [f"{at:060000}n" for at in range(300)]},
+        ),
         (DataError, "ends in .csv, .tsv or .jsonl", {"paths": "pictures"}),
         (FileNotFoundError, "missing.csv", {"paths": "missing.csv"}),
     ],

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,13 +54,19 @@ type labels struct {
 	numbers  bool // all are
 	classes  map[string]*classCount
 	names    []string
+	bytes    int   // of all names
 	counts   []int // samples of each class that the list itself names; else nil
 }
 
 type classCount struct{ label, samples int }
 
-// maxClasses is how many names of classes a list may have.
-const maxClasses = 1 << 20
+// maxClasses is how many names of classes a data set may have, and maxClassBytes how long they may be, all together. Trainers are told all of them in one answer.
+const (
+	maxClasses    = 1 << 20
+	maxClassBytes = 16 << 20
+)
+
+var errClasses = fmt.Errorf("more than %d classes, or more than %d bytes of their names: are these labels?", maxClasses, maxClassBytes)
 
 // name takes note of a class that the list itself names. These come first, in the order of their labels.
 func (l *labels) name(list List, r row) error {
@@ -68,12 +75,18 @@ func (l *labels) name(list List, r row) error {
 		return wrong("%s: the name of a class stands behind the first file", list.where(r))
 	case l.classes[r.className] != nil:
 		return wrong("%s: two classes are called %.200q", list.Name, r.className)
-	case len(l.names) >= maxClasses:
-		return wrong("%s: more than %d classes", list.Name, maxClasses)
+	case !l.fits(r.className):
+		return wrong("%s: %v", list.where(r), errClasses)
 	}
 	l.classes[r.className] = &classCount{label: len(l.names)}
 	l.names, l.counts = append(l.names, r.className), append(l.counts, 0)
 	return nil
+}
+
+// fits counts the name of a further class; false: there are too many.
+func (l *labels) fits(name string) bool {
+	l.bytes += len(name)
+	return len(l.classes) < maxClasses && l.bytes <= maxClassBytes
 }
 
 // addNamed takes note of a row's label where the list itself names its classes.
@@ -118,8 +131,8 @@ func (l *labels) add(list List, r row) error {
 	if l.numbers {
 		return nil
 	}
-	if len(l.classes) >= maxClasses {
-		return wrong("%s: more than %d classes", list.where(r), maxClasses)
+	if !l.fits(r.label) {
+		return wrong("%s: %v", list.where(r), errClasses)
 	}
 	l.classes[strings.Clone(r.label)] = &classCount{samples: 1}
 	return nil

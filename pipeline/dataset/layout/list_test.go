@@ -2,6 +2,7 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,15 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// longNames are lines with names of 17 MiB, of which no two are alike.
+func longNames(form string) string {
+	var text strings.Builder
+	for at := range 290 {
+		fmt.Fprintf(&text, form+"\n", fmt.Sprintf("%03d", at), strings.Repeat("n", 61_440))
+	}
+	return text.String()
+}
+
 // TestListsThatAreNoData: what is wrong is named with its line.
 func TestListsThatAreNoData(t *testing.T) {
 	for name, c := range map[string]struct{ list, text, says string }{
@@ -98,6 +108,8 @@ func TestListsThatAreNoData(t *testing.T) {
 		"beyond int64":     {"l.csv", "path,label\na/1.jpg,9223372036854775808\n", "line 2: the label is a whole number beyond int64"},
 		"beyond in {}":     {"l.jsonl", `{"path": "a/1.jpg", "label": 9223372036854775808}`, "line 1: the label is a whole number beyond int64"},
 		"spaces alone":     {"l.csv", "a/1.jpg,1\na/2.jpg, \n", "line 2: a label is missing"},
+		"names of 17 MiB":  {"l.jsonl", longNames(`{"class_name": "%s%s"}`), "line 274: more than 1048576 classes, or more than 16777216 bytes"},
+		"labels of 17 MiB": {"l.csv", longNames("%[1]s.jpg,%[1]s%[2]s"), "line 274: more than"},
 		"a label of 1.5":   {"l.jsonl", `{"path": "a/1.jpg", "label": 1.5}`, `line 1: "label" is neither`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,8 +47,8 @@ func (l Parquet) classes(ctx context.Context, from store.Store, names []string, 
 			return nil, err
 		}
 	}
-	if len(c.names) > maxClasses {
-		return nil, wrong("%s: more than %d classes", names[0], maxClasses)
+	if len(c.names) > maxClasses || bytesOf(c.names) > maxClassBytes {
+		return nil, wrong("%s: %v", names[0], errClasses)
 	}
 	c.samples, c.first = make([]int, len(c.names)), names[0]
 	return c, nil
@@ -58,7 +58,7 @@ func (l Parquet) classes(ctx context.Context, from store.Store, names []string, 
 func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o Options) (*tableClasses, error) {
 	c := &tableClasses{labels: map[string]int64{}}
 	err := inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (map[string]bool, error) {
-		found := map[string]bool{}
+		found, bytes := map[string]bool{}, 0
 		f, err := l.open(ctx, from, name)
 		if err != nil {
 			return nil, err
@@ -68,11 +68,12 @@ func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o 
 		}
 		if err == nil {
 			err = f.file.Scalars(f.columns.label, func(v parquet.Scalar) error {
-				if !v.Null {
-					found[className(v)] = true
+				if name := className(v); !v.Null && !found[name] {
+					found[name] = true
+					bytes += len(name)
 				}
-				if len(found) > maxClasses {
-					return wrong("more than %d classes", maxClasses)
+				if len(found) > maxClasses || bytes > maxClassBytes {
+					return wrong("%v", errClasses)
 				}
 				return ctx.Err()
 			})

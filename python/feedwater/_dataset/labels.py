@@ -19,8 +19,10 @@ SPACES = (
 """What fields lose at both ends, as strings.TrimSpace of Go."""
 MOST = (1 << 63) - 1
 """The largest label, an int64."""
+MOST_CLASSES, MOST_NAMES = 1 << 20, 16 << 20
+"""How many names of classes nodes take, and their bytes together."""
 WHOLE = re.compile(r"[+-]?[0-9]+")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 NOT_FINITE = re.compile(r"[+-]*(nan|inf|infinity)", re.IGNORECASE)
 WAYS_OUT = (
     "labels are whole numbers, in pandas by .dropna() and .astype(int), or all are names. Names that look like numbers "
@@ -37,6 +39,8 @@ def number_labels(
         raise ValueError(f"classes has {twice!r} twice: each class needs a name of its own")
     if classes is not None and (not classes or "" in classes):
         raise ValueError("classes has no name, or an empty one")
+    if classes is not None:
+        _check_length(classes)
     if labels is None:
         if classes is not None:
             raise ValueError("classes names labels, and there are none")
@@ -48,6 +52,7 @@ def number_labels(
         if found and isinstance(found[0], int):
             return found, []
         names = sorted(set(found))
+        _check_length(names)
         return _number_names(found, names, where), names
     plain = set(map(type, labels)) == {int} and -MOST - 1 <= min(labels) <= max(labels) <= MOST
     missing = None if plain else next((at for at, label in enumerate(labels) if _is_missing(label)), None)
@@ -59,6 +64,16 @@ def number_labels(
         if wrong is not None:
             raise ValueError(f"{where(wrong)}: label {numbers[wrong]} is none of the {len(classes)} classes")
     return numbers, classes or []
+
+
+def _check_length(names: list[str]) -> None:
+    """Raises ValueError where there are more names of classes than nodes take."""
+    size = sum(map(len, names))
+    if len(names) > MOST_CLASSES or size > MOST_NAMES:
+        raise ValueError(
+            f"{len(names):,} classes, whose names have {size:,} characters: at most {MOST_CLASSES:,}, of "
+            f"{MOST_NAMES:,} together. Are these labels?"
+        )
 
 
 def number_texts(texts: list[str], where: Callable[[int], str]) -> list[Any]:
