@@ -115,9 +115,8 @@ def check_turned(folder: Path) -> None:
 
     No other mode than RGB is taken for one.
     """
-    corner = np.zeros((SIZE, 2 * SIZE, 3), np.uint8)
-    corner[:48, :48] = 255
-    picture, exif = PIL.Image.fromarray(corner), PIL.Image.Exif()
+    noise = np.random.default_rng(1).integers(0, 256, (SIZE, 2 * SIZE, 3), dtype=np.uint8)
+    picture, exif = PIL.Image.fromarray(noise), PIL.Image.Exif()
     exif[PIL.ExifTags.Base.Orientation] = 6
     picture.save(folder / "turned.png", exif=exif)
     data = (folder / "turned.png").read_bytes()

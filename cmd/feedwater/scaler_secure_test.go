@@ -79,8 +79,8 @@ func TestScalerWatchesSecuredNodes(t *testing.T) {
 	n := start(t, "--data", "a="+anyFolder(t), "--tls-cert", pair.Cert, "--tls-key", pair.Key, "--token-file", tokens)
 
 	addr, _ := startScaler(t, "--nodes", n.addr, "--tls-ca", ca.File, "--token-file", token, "--listen-cert", pair.Cert, "--listen-key", pair.Key)
-	if got := metric(t, addr, node.DialOptions{Files: &node.TLSFiles{CA: ca.File}}, ""); got != 0 {
-		t.Errorf("%g nodes for nobody", got)
+	if got := metric(t, addr, node.DialOptions{Files: &node.TLSFiles{CA: ca.File}}, ""); got != 1 {
+		t.Errorf("%g nodes, want the one that there is", got)
 	}
 	for want, args := range map[string][]string{
 		"server preface":    {},
