@@ -75,6 +75,8 @@ func (s *Scaler) IsActive(context.Context, *externalscaler.ScaledObjectRef) (*ex
 
 // StreamIsActive implements KEDA's contract: the same, as soon as it is known and whenever it changes.
 func (s *Scaler) StreamIsActive(_ *externalscaler.ScaledObjectRef, stream grpc.ServerStreamingServer[externalscaler.IsActiveResponse]) error {
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
 	said, told := false, false
 	for {
 		active, change, err := s.currentActive()

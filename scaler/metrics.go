@@ -9,7 +9,8 @@ import (
 // metrics tells Prometheus what the scaler knows.
 type metrics struct {
 	scaler *Scaler
-	info   prometheus.Gauge
+	info,
+	streams prometheus.Gauge
 	waitCalls, unlisted,
 	unwatched prometheus.Counter
 	wanted, listed, up, silent, jobs *prometheus.Desc
@@ -29,6 +30,7 @@ func newMetrics(s *Scaler, version string) *metrics {
 	info.ConstLabels = prometheus.Labels{"version": version}
 	m := &metrics{
 		scaler: s, info: prometheus.NewGauge(info),
+		streams:   prometheus.NewGauge(prometheus.GaugeOpts(opts("streams", "Streams by which KEDA hears at once whether there is a trainer."))),
 		waitCalls: counter("knocks_total", "Calls of trainers that wait for a first node."),
 		unlisted:  counter("failed_lists_total", "Times that the nodes could not be listed."),
 		unwatched: counter("failed_watches_total", "Times that a node could not be watched."),
@@ -44,7 +46,7 @@ func newMetrics(s *Scaler, version string) *metrics {
 
 // counters are those that count by themselves.
 func (m *metrics) counters() []prometheus.Collector {
-	return []prometheus.Collector{m.info, m.waitCalls, m.unlisted, m.unwatched}
+	return []prometheus.Collector{m.info, m.streams, m.waitCalls, m.unlisted, m.unwatched}
 }
 
 // Describe implements prometheus.Collector.

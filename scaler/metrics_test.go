@@ -49,12 +49,12 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second) // c may still answer: nothing is settled
-		check(false, "failed_lists_total 0, jobs 2, knocks_total 0, nodes_listed 3, nodes_silent 0, nodes_up 2")
+		check(false, "failed_lists_total 0, jobs 2, knocks_total 0, nodes_listed 3, nodes_silent 0, nodes_up 2, streams 0")
 		time.Sleep(time.Minute)
 		if n := w.metric(); n != 5 {
 			t.Fatalf("%d nodes are wanted", n)
 		}
-		check(true, "failed_lists_total 0, jobs 2, knocks_total 0, nodes_listed 3, nodes_silent 0, nodes_up 2, nodes_wanted 5")
+		check(true, "failed_lists_total 0, jobs 2, knocks_total 0, nodes_listed 3, nodes_silent 0, nodes_up 2, nodes_wanted 5, streams 0")
 		if _, err := w.scaler.Open(t.Context(), nil); err == nil {
 			t.Error("a scaler opens a plan")
 		}
@@ -66,6 +66,6 @@ func TestMetrics(t *testing.T) {
 		if err != nil || len(problems) > 0 {
 			t.Errorf("names of metrics: %v, %v", problems, err)
 		}
-		check(true, "failed_lists_total 0, jobs 2, knocks_total 1, nodes_listed 4, nodes_silent 0, nodes_up 2, nodes_wanted 5")
+		check(true, "failed_lists_total 0, jobs 2, knocks_total 1, nodes_listed 4, nodes_silent 0, nodes_up 2, nodes_wanted 5, streams 0")
 	})
 }

@@ -281,7 +281,7 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	if !begins {
 		seconds = now.Sub(s.updated).Seconds()
 	}
-	first := waited && s.wanted == 0
+	first := waited && (s.wanted == 0 || !s.active) // KEDA may have taken all away while their number is kept
 	if !begins && now.Sub(s.updated) < period && !first && !s.isEarly(now) {
 		return
 	}

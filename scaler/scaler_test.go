@@ -196,39 +196,71 @@ func TestFromNoNodes(t *testing.T) {
 		if r, err := stream.Recv(); err != nil || r.Result {
 			t.Fatalf("at first %v, %v", r, err)
 		}
+		if !strings.Contains(scrape(t, w.scaler), "feedwater_scaler_streams 1\n") {
+			t.Error("no metric tells of the stream")
+		}
 		time.Sleep(time.Minute)
 		if n := w.metric(); n != 0 {
 			t.Errorf("%d nodes for nobody", n)
 		}
-		dialing := node.DialOptions{Connect: w.connect}
-		knock, err := node.Dial("scaler", dialing)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := client.New(client.Options{Plan: `{}`, Nodes: []string{"nobody"}, Dialing: dialing, Scaler: knock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		go func() { _, _ = f.Open(ctx) }()
-		if r, err := stream.Recv(); err != nil || !r.Result {
-			t.Fatalf("the first trainer: %v, %v", r, err)
-		}
-		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("it took %s", took)
-		}
+		leave := w.firstTrainer(stream)
 		time.Sleep(5 * time.Minute) // it waits on
 		if n := w.metric(); n != 1 {
 			t.Errorf("%d nodes for a trainer that waits", n)
 		}
-		cancel()
-		f.Close()
+		leave()
 		time.Sleep(4 * time.Minute)
 		if n := w.metric(); n != 0 {
 			t.Errorf("%d nodes after it left", n)
 		}
 	})
+}
+
+// KEDA takes the last node away when it was told of no trainer for its cooldownPeriod, also while that node is wanted yet. The next trainer is heard at
+// once then too.
+func TestFromNoNodesWhileOneIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) { w.node("a").set(nil, false) })
+		stream, err := w.keda.StreamIsActive(t.Context(), &externalscaler.ScaledObjectRef{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := stream.Recv(); err != nil || r.Result {
+			t.Fatalf("at first %v, %v", r, err)
+		}
+		w.mu.Lock()
+		delete(w.listeners, "a")
+		w.mu.Unlock()
+		time.Sleep(46 * time.Second)
+		if n := w.metric(); n != 1 {
+			t.Fatalf("%d nodes are kept", n)
+		}
+		w.firstTrainer(stream)()
+	})
+}
+
+// firstTrainer is a trainer that waits for a node, of which KEDA's stream has to tell within 3 s. What it returns ends it.
+func (w *world) firstTrainer(stream grpc.ServerStreamingClient[externalscaler.IsActiveResponse]) (leave func()) {
+	w.t.Helper()
+	dialing := node.DialOptions{Connect: w.connect}
+	knock, err := node.Dial("scaler", dialing)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f, err := client.New(client.Options{Plan: `{}`, Nodes: []string{"nobody"}, Dialing: dialing, Scaler: knock})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Minute)
+	go func() { _, _ = f.Open(ctx) }()
+	if r, err := stream.Recv(); err != nil || !r.Result {
+		w.t.Fatalf("the first trainer: %v, %v", r, err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		w.t.Errorf("it took %s", took)
+	}
+	return func() { cancel(); f.Close() }
 }
 
 // Each job counts once, as the node says that hears it best; jobs add up; growth is bounded, and what is wanted no more
