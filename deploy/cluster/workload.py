@@ -59,6 +59,7 @@ class Training:
         nodes: str = NODES,
         account: str = "default",
         image: str = TRAINER_IMAGE,
+        env: dict[str, str] | None = None,
     ):
         # Logs of a pod are there for a while after it: no two jobs have one name.
         self.cluster, self.name = cluster, f"{name}-{next(NUMBERS)}"
@@ -68,6 +69,7 @@ class Training:
         job["metadata"] |= {"name": self.name, "namespace": NAMESPACE}
         pod = job["spec"]["template"]["spec"]
         pod["serviceAccountName"] = account
+        pod["containers"][0]["env"] = [{"name": name, "value": value} for name, value in (env or {}).items()]
         cluster.apply(job)
 
     def log(self) -> str:
@@ -104,6 +106,16 @@ class Training:
         self.cluster.kubectl(
             "-n", NAMESPACE, "delete", "job", self.name, "--wait", "--cascade=foreground", "--grace-period=1"
         )
+
+
+def steps_a_second(cluster: Cluster, steps: int, *options: str) -> float:
+    """What the pods that there are make, for a job that takes all it gets."""
+    job = Training(cluster, "capacity", ["--steps", str(steps), *options])
+    job.digest()
+    told = job.told().steps
+    first = len(told) // 3
+    job.delete()
+    return (len(told) - first) / (told[-1]["at"] - told[first - 1]["at"])
 
 
 def helm(cluster: Cluster, *arguments: str) -> str:

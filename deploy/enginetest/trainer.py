@@ -1,7 +1,7 @@
 """A training job that tells what it gets, a line of JSON for each step, and at the end the digest of all.
 
 trainer.py SOURCE [--nodes NODES] [--steps N] [--period SECONDS] [--batch N] [--picture N] [--start-timeout SECONDS]
-    [--each] [--state JSON]
+    [--each] [--state JSON] [--noise SHARE]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import sys
 import time
 from hashlib import blake2b
@@ -18,6 +19,8 @@ import feedwater
 from feedwater import transforms
 
 SEED = 17
+NOISE_FOR = 15.0
+"""Seconds for which a step takes so much more or less."""
 
 
 def say(**what: Any) -> None:
@@ -29,6 +32,12 @@ def without_core() -> float:
     """For how long this thread could have run, and had no core: on a busy machine that is no wait for data."""
     with open("/proc/thread-self/schedstat") as stat:
         return int(stat.read().split()[1]) / 1e9
+
+
+def noise(share: float, seconds: float) -> float:
+    """What a step's time is multiplied by after so many seconds: another number every 15 s, the same in each run."""
+    seed = f"{SEED}.{int(seconds / NOISE_FOR)}"
+    return 1 + share * random.Random(seed).uniform(-1, 1)  # noqa: S311 - nobody is to be surprised
 
 
 def train(options: argparse.Namespace) -> None:
@@ -50,7 +59,7 @@ def train(options: argparse.Namespace) -> None:
     if options.state:
         loader.load_state_dict(json.loads(options.state))
     say(begins=time.time())
-    digest, step, due = blake2b(digest_size=16), 0, 0.0
+    digest, step, due, began = blake2b(digest_size=16), 0, 0.0, time.perf_counter()
     while step < options.steps:
         batches = iter(loader)
         while step < options.steps:
@@ -74,7 +83,7 @@ def train(options: argparse.Namespace) -> None:
             step += 1
             say(step=step, wait=round(wait, 4), at=time.time(), **({"batch": one.hexdigest()} if one else {}))
             # A late batch is not made up for: the step takes its time, as a GPU's would.
-            due = came + options.period
+            due = came + options.period * noise(options.noise, came - began)
             time.sleep(max(0.0, due - time.perf_counter()))
     say(digest=digest.hexdigest())
 
@@ -86,6 +95,7 @@ def main() -> None:
     parser.add_argument("--nodes", default=os.environ.get("TRAINER_NODES") or None)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--period", type=float, default=0.0)
+    parser.add_argument("--noise", type=float, default=0.0, help="a step takes so much more or less, as 0.15")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--picture", type=int, default=64)
     parser.add_argument("--start-timeout", type=float, default=120.0)
