@@ -87,7 +87,7 @@ func TestBadPlans(t *testing.T) {
 		`{"sed": 1}`:                       "sed: no such member; did you mean seed?",
 		`{"transform": []}`:                "transform: no such member; did you mean transforms?",
 		`{"source": {"roots": "a"}}`:       "did you mean root?",
-		`{"masks": {"pallete": []}}`:       "did you mean palette?",
+		`{"masks": {"palete": []}}`:        "did you mean palette?",
 		`{"nothing near": 1}`:              "nothing near: no such member",
 		`{"seed": -1}`:                     "seed",
 		`{"seed": "1"}`:                    "seed: a JSON string",
