@@ -25,6 +25,9 @@ func (fl *inFlight) rescueLateWants(now time.Time) {
 // rescueWant asks another node for a batch that is needed next, if that brings it sooner.
 func (fl *inFlight) rescueWant(a *attempt, now time.Time) bool {
 	w, m := a.want, a.session.member
+	if m.session != a.session { // the stream has ended, and the attempt's answer is on its way
+		return false
+	}
 	at := fl.describeAttempt(a, now)
 	other, finish := fl.chooser.pickRescuer(w, at.Begun >= 0, now)
 	if other == nil {

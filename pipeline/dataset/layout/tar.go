@@ -228,7 +228,7 @@ func (r *shardReader) checkEnd() error {
 	}
 	for _, b := range rest {
 		if b != 0 {
-			return wrong("%s: %d bytes lie behind the end of the tar file, as where files are joined by cat: join them by tar --concatenate", name, behind)
+			return wrong("%s: %d bytes lie behind the end of the tar file, as where files are joined by cat: give each as a shard of its own", name, behind)
 		}
 	}
 	if behind > mostEndBytes {
