@@ -122,11 +122,16 @@ func (o *jobOpener) awaitsLists() bool {
 
 // orRelist has a node list its data anew that was refused for it, if it was not asked before.
 func (d joinDecision) orRelist(m *member) joinDecision {
-	var data *node.DataError
-	if errors.As(d.err, &data) && data.Differs && m.askToRelist() {
+	if isOfDifference(d.err) && m.askToRelist() {
 		return joinDecision{err: errRelist}
 	}
 	return d
+}
+
+// isOfDifference reports whether an error says that a node's data are there and others'.
+func isOfDifference(err error) bool {
+	var data *node.DataError
+	return errors.As(err, &data) && data.Differs
 }
 
 // reconnectByRank goes over from the nodes that all ranks ask first, so that they pin the same, to those that this rank

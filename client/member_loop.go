@@ -208,23 +208,14 @@ func (m *member) openJudged(ctx context.Context, within *durationpb.Duration) (*
 
 // orRelist is errRelist in place of an error of the data, of a node that has not been asked to list it anew.
 func (m *member) orRelist(ctx context.Context, err error) error {
-	var differs *node.DataError
-	if !errors.As(err, &differs) || !differs.Differs {
+	if !isOfDifference(err) {
 		return err
 	}
-	answer := make(chan error, 1)
-	m.roster.job.inbox.post(func() {
-		if m.askToRelist() {
-			err = errRelist
-		}
-		answer <- err
-	})
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
+	v, ended := m.askFleet(ctx, func(verdict chan<- joinDecision) { verdict <- joinDecision{err: err}.orRelist(m) })
+	if ended != nil {
+		return ended
 	}
+	return v.err
 }
 
 // askToRelist reports whether a node is to list its data anew: it was not asked before.
@@ -246,17 +237,26 @@ func (m *member) endRelist() {
 
 // awaitDecision asks the fleet whether the node may take part. Where the data differs it says what differs.
 func (m *member) awaitDecision(ctx context.Context, r *pb.OpenResponse) error {
+	v, ended := m.askFleet(ctx, func(verdict chan<- joinDecision) { m.roster.events.judgeJoin(m, r, verdict) })
+	if ended != nil {
+		return ended
+	}
+	var data *node.DataError
+	if errors.As(v.err, &data) && v.reference != nil {
+		data.Message += ": " + node.DescribeDifference(ctx, node.Side{Node: v.reference, Info: v.info}, node.Side{Node: m.node, Info: r})
+	}
+	return v.err
+}
+
+// askFleet has the fleet judge, in its loop, and waits for its decision. The error is that of a context that ended before.
+func (m *member) askFleet(ctx context.Context, judge func(verdict chan<- joinDecision)) (joinDecision, error) {
 	verdict := make(chan joinDecision, 1)
-	m.roster.job.inbox.post(func() { m.roster.events.judgeJoin(m, r, verdict) })
+	m.roster.job.inbox.post(func() { judge(verdict) })
 	select {
 	case v := <-verdict:
-		var data *node.DataError
-		if errors.As(v.err, &data) && v.reference != nil {
-			data.Message += ": " + node.DescribeDifference(ctx, node.Side{Node: v.reference, Info: v.info}, node.Side{Node: m.node, Info: r})
-		}
-		return v.err
+		return v, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return joinDecision{}, ctx.Err()
 	}
 }
 

@@ -46,12 +46,17 @@ func (b *jobBinder) beginJob(ctx context.Context, start *pb.Start, trainer *runs
 		j.Close()
 		return nil, err
 	}
-	j.hash, j.shared, j.tracer = j.maker.Plan().Hash(), b.shared, b.tracer
+	plan, who := j.maker.Plan(), admission.CallerOf(ctx)
+	j.roots = []string{b.finder.RootOf(who, plan.Source, j.data)}
+	if j.masks != nil {
+		j.roots = append(j.roots, b.finder.RootOf(who, plan.Masks.Source, j.masks))
+	}
+	j.hash, j.shared, j.tracer = plan.Hash(), b.shared, b.tracer
 	if j.maker.Refuses() { // others' batches may have what it must not get
 		j.shared = nil
 	}
 	trainer.About = start.GetTrainer()
-	j.run, err = b.runs.EnterTrainer(runs.Key{Identity: admission.CallerOf(ctx).Name(), Job: start.GetJob(), Plan: j.hash}, trainer)
+	j.run, err = b.runs.EnterTrainer(runs.Key{Identity: who.Name(), Job: start.GetJob(), Plan: j.hash}, trainer)
 	j.trainer = trainer
 	if err != nil {
 		j.Close()
@@ -79,10 +84,6 @@ func (b *jobBinder) bindPlan(ctx context.Context, r binding, look snapshots.Look
 	j, err := b.bindData(ctx, plan, look)
 	if err != nil {
 		return nil, err
-	}
-	j.roots = []string{b.finder.RootOf(admission.CallerOf(ctx), plan.Source, j.data)}
-	if j.masks != nil {
-		j.roots = append(j.roots, b.finder.RootOf(admission.CallerOf(ctx), plan.Masks.Source, j.masks))
 	}
 	if j.build = b.build; pinned != nil {
 		j.revisions = pinned

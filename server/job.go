@@ -25,9 +25,8 @@ type Job struct {
 	maker Maker
 	data  *snapshots.Snapshot
 	masks *snapshots.Snapshot // nil: none
-	// roots are those that data and masks were found in.
-	roots []string
-	run   *runs.Run // nil while it makes no batches
+	run   *runs.Run           // nil while it makes no batches
+	roots []string            // those that data and masks were found in; nil likewise
 	// trainer is who it works for; nil in a Replay.
 	trainer *runs.Trainer
 	// shared are batches that jobs of the same hash have in common; nil: none are.

@@ -339,7 +339,10 @@ def test_part_2_runs_on_a_cpu(cpu: Any, small: Any, tmp_path: Path, monkeypatch:
         assert line in told, told
 
 
-def runner(loop: Any, capsys: pytest.CaptureFixture[str]) -> Any:
+@pytest.fixture
+def in_process(
+    cpu: Any, bench: Any, small: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """run_within, in this process: what loop.py prints, and the doctor's verdict where that is asked for."""
 
     def run(seconds: float, command: list[str]) -> tuple[int, list[str]]:
@@ -348,23 +351,16 @@ def runner(loop: Any, capsys: pytest.CaptureFixture[str]) -> Any:
         capsys.readouterr()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", command[max(at for at, part in enumerate(command) if part.endswith(".py")) :])
-            loop.main()
+            small.main()
         return 0, capsys.readouterr().out.splitlines()
 
-    return run
+    monkeypatch.setattr(bench.main, "run_within", run)
+    monkeypatch.setattr(bench.main, "nvml", lambda: "")
 
 
 def test_part_3_runs_on_a_cpu(
-    cpu: Any,
-    bench: Any,
-    small: Any,
-    photos: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    in_process: None, bench: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.main, "run_within", runner(small, capsys))
-    monkeypatch.setattr(bench.main, "nvml", lambda: "")
     options = ["--batch", "2", "--steps", "2", "--warm", "1", "--rounds", "1"]
     told, code = run_part(bench.main, tmp_path / "gpu-3.txt", monkeypatch, str(photos), *options)
     assert code == 0, told
@@ -373,19 +369,11 @@ def test_part_3_runs_on_a_cpu(
 
 
 def test_part_4_runs_on_a_cpu(
-    cpu: Any,
-    bench: Any,
-    small: Any,
-    photos: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    in_process: None, small: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The meter of a GPU that does everything at once says something; the trace of a CPU has no kernels."""
     import kinds
 
-    monkeypatch.setattr(bench.main, "run_within", runner(small, capsys))
-    monkeypatch.setattr(bench.main, "nvml", lambda: "")
     options = ["--batch", "2", "--steps", "2", "--warm", "1"]
     told, code = run_part(kinds, tmp_path / "gpu-4.txt", monkeypatch, str(photos), *options)
     rows = {line.split()[0]: line.split()[1:] for line in told.splitlines()[2:]}

@@ -84,11 +84,11 @@ def read_columns(source: Any, image: str | None, label: str | None) -> Columns:
     name = _find_label(features, label)
     labels, classes = (None, []) if name is None else _read_labels(source, name)
     column = image or pictures[0]
-    return Columns(column, labels, classes, _is_image(column, features[column]))
+    return Columns(column, labels, classes, _is_turned(column, features[column]))
 
 
-def _is_image(name: str, feature: Any) -> bool:
-    """Whether a column is of datasets.Image. Raises DataError for one whose pictures are no RGB."""
+def _is_turned(name: str, feature: Any) -> bool:
+    """Columns.turned, of a column. Raises DataError for one of datasets.Image whose pictures are no RGB."""
     if type(feature).__name__ != "Image":
         return False
     mode = getattr(feature, "mode", None)

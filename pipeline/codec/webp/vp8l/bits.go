@@ -16,8 +16,14 @@ func (r *bitReader) open(data []byte) { *r = bitReader{data: data} }
 // leastBits is what libwebp always takes data to have: the first word that it loads is filled with zeros.
 const leastBits = 64
 
+// place is of the next bit.
+func (r *bitReader) place() int { return 8*r.at - r.bits }
+
+// end is where libwebp takes data to end.
+func (r *bitReader) end() int { return max(8*len(r.data), leastBits) }
+
 // over reports whether more bits were read than there are.
-func (r *bitReader) over() bool { return 8*r.at-r.bits > max(8*len(r.data), leastBits) }
+func (r *bitReader) over() bool { return r.place() > r.end() }
 
 // refill makes at least 56 bits count.
 func (r *bitReader) refill() {

@@ -15,13 +15,10 @@ type tail struct {
 const mostBits = 2*maxBits + 10 + 18
 
 // isTail reports whether a symbol may take more bits than there are.
-func (r *bitReader) isTail() bool { return 8*r.at-r.bits+mostBits > r.end() }
-
-// end is where libwebp takes data to end.
-func (r *bitReader) end() int { return max(8*len(r.data), leastBits) }
+func (r *bitReader) isTail() bool { return r.place()+mostBits > r.end() }
 
 // tail begins where r is.
-func (r *bitReader) tail() tail { return tail{data: r.data, at: 8*r.at - r.bits} }
+func (r *bitReader) tail() tail { return tail{data: r.data, at: r.place()} }
 
 // seek has r go on at a bit, with which zeros begin if the data have ended.
 func (r *bitReader) seek(t *tail) {
