@@ -90,12 +90,25 @@ func onStreet(t *testing.T, test func(*testing.T, *street)) {
 	})
 }
 
-// flood sends 5000 calls over a connection, as fast as the node reads them, until the test ends.
-func (s *street) flood(c net.Conn) {
+// greet connects from an address, and returns once the node has a place for the connection and says so.
+func (s *street) greet(addr string) *wire {
 	s.t.Helper()
+	c, err := s.dial(s.t.Context(), addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	w := &wire{Conn: c, Framer: http2.NewFramer(c, c), t: s.t}
 	w.hpack = hpack.NewEncoder(&w.block)
 	w.hello()
+	if _, err := w.ReadFrame(); err != nil {
+		s.t.Fatal(err)
+	}
+	return w
+}
+
+// flood sends 5000 calls over a connection, as fast as the node reads them, until the test ends.
+func (s *street) flood(w *wire) {
+	c := w.Conn
 	done := make(chan struct{}, 2)
 	go func() {
 		defer func() { done <- struct{}{} }()
@@ -135,16 +148,12 @@ func TestFloodOfFrames(t *testing.T) {
 		}
 		same := s.feed("10.0.0.1")
 		ask(same)
-		var floods []net.Conn
+		var floods []*wire
 		for range 20 {
-			c, err := s.dial(t.Context(), "10.0.0.1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			floods = append(floods, c)
+			floods = append(floods, s.greet("10.0.0.1"))
 		}
-		for _, c := range floods {
-			s.flood(c)
+		for _, w := range floods {
+			s.flood(w)
 		}
 		for range 3 {
 			time.Sleep(time.Second)

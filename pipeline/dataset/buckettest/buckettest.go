@@ -66,7 +66,21 @@ func NewTLS() *Server {
 func unstarted() *Server {
 	s := &Server{PageKeys: 1000, Region: "us-east-1", objects: map[string][]byte{}, tags: map[string]string{}}
 	s.Server = httptest.NewUnstartedServer(s)
+	for !fresh(s.Listener.Addr()) {
+		_ = s.Listener.Close()
+		s.Server = httptest.NewUnstartedServer(s)
+	}
 	return s
+}
+
+// had are the addresses of servers of this process so far.
+var had sync.Map
+
+// fresh reports whether no server had an address before. Whoever reads from a server keeps what it knows of its
+// address, as a client of credentials does, and another server at the same port would inherit it.
+func fresh(a net.Addr) bool {
+	_, before := had.LoadOrStore(a.String(), true)
+	return !before
 }
 
 // Put makes an object, or replaces it; Delete removes one.
