@@ -114,8 +114,8 @@ class Config:
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], resolved.relabel),
             layout=layout,
-            image=None if resolved.has_columns else image,
-            label=None if resolved.has_columns else label,
+            image=None if resolved.image else image,
+            label=None if resolved.image else label,
             batch_size=checks.optional_count("batch_size", given["batch_size"]),
             shuffle=checks.shuffle_of(False if given["shuffle"] is None else given["shuffle"]),
             sampler=checks.sampler_of("sampler", given["sampler"]),
@@ -272,6 +272,11 @@ class Config:
     def views(self) -> bool:
         """Whether image is a list of views."""
         return self.pictures[0].field != output.IMAGE
+
+    @property
+    def image_column(self) -> str | None:
+        """The column of pictures that was named or chosen here; None: the one that the data tells."""
+        return self.image or self.source.image
 
     def _plan_transforms(self) -> dict[str, Any]:
         made = [picture.compiled.plan_ops() for picture in self.pictures]

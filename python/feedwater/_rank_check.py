@@ -131,7 +131,7 @@ class RankCheck:
             known["the Subset's number of samples"] = len(config.source.indices)
             known["the Subset's indices (digest)"] = digest_indices(config.source.indices)
         known |= dict(_describe_sampler(self._sampler, _splits(order)))
-        known |= {"on_error": config.on_error, "apply_exif": config.apply_exif}
+        known |= {"image": config.image_column, "on_error": config.on_error, "apply_exif": config.apply_exif}
         for at, picture in enumerate(config.pictures):
             view = f" of view {at + 1}" if config.views else ""
             for number, op in enumerate(picture.compiled.plan_ops(), 1):

@@ -72,6 +72,18 @@ class State:
                 "on with what they make"
             )
 
+    def check_image(self, now: str | None) -> None:
+        """Raises StateMismatchError if the state is of another column of pictures, whose sizes may be the same.
+
+        States saved before columns were told go on.
+        """
+        before = self.raw.get("image", now)
+        if before != now:
+            raise StateMismatchError(
+                f"the state is of other pictures: image was {before!r}, is {now!r}. "
+                "If that is meant, load_state_dict(state, strict=False)"
+            )
+
     def check_pixels(self, opened: PlanInfo) -> None:
         """Raises StateMismatchError if the state was saved with other transforms or on other pixel code."""
         for name, what, now in (

@@ -7,6 +7,7 @@ import json
 import logging
 import multiprocessing
 import pickle
+import re
 import threading
 from typing import Any
 
@@ -572,6 +573,25 @@ def test_other_pixels_and_numerics_must_be_meant(fake: Any) -> None:
         next(iter(other))
         assert other.last.indices.tolist() == order(0)[10:20]
         other.close()
+
+
+@pytest.mark.parametrize(("before", "now"), [("jpg", "mask"), ("jpg", None), (None, "mask")])
+def test_another_column_of_pictures_must_be_meant(fake: Any, before: str | None, now: str | None) -> None:
+    loader = fake.loader(shuffle=True, image=before)
+    next(iter(loader))
+    state = loader.state_dict()
+    other = fake.loader(shuffle=True, image=now)
+    why = re.escape(f"image was {before!r}, is {now!r}. If that is meant, load_state_dict(state, strict=False)")
+    with pytest.raises(StateMismatchError, match=why):
+        other.load_state_dict(state)
+    with fake.loader(shuffle=True, image=before) as same:
+        same.load_state_dict(state)
+        next(iter(same))
+    for loaded, strict in ((state, False), ({k: v for k, v in state.items() if k != "image"}, True)):  # saved before
+        with fake.loader(shuffle=True, image=now) as meant:
+            meant.load_state_dict(loaded, strict=strict)
+            next(iter(meant))
+            assert meant.state_dict()["image"] == now
 
 
 @pytest.mark.parametrize(

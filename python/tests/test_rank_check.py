@@ -70,6 +70,7 @@ DIFFERENT: dict[str, tuple[Callable[[int], dict[str, Any]], str]] = {
     "tail": (lambda rank: {"tail": ("short", "drop")[rank]}, "tail is short on rank 0 and drop on rank 1"),
     "steps": (lambda rank: {"steps_per_epoch": 5 + rank}, "steps_per_epoch is 5 on rank 0 and 6 on rank 1"),
     "on_error": (lambda rank: {"on_error": ("raise", "skip")[rank]}, "on_error is raise on rank 0 and skip on rank 1"),
+    "image": (lambda rank: {"image": ("jpg", "mask")[rank]}, "image is jpg on rank 0 and mask on rank 1"),
     "transform": (
         lambda rank: {"transform": CenterCrop(8 + rank)},
         r'transform 1 is \{.*"size": \[8, 8\].* on rank 0 and \{.*"size": \[9, 9\].* on rank 1',

@@ -95,8 +95,8 @@ class Source:
     """A list of the samples, with paths below the folder; None: the folder itself says."""
     program: Bytes | None = None
     """What reads the samples in processes of this machine; None: the agent reads files."""
-    has_columns: bool = False
-    """Whether the columns of pictures and labels were chosen here, and the agent is asked for none."""
+    image: str | None = None
+    """The column of pictures, where it and that of labels were chosen here, and the agent is asked for none."""
     targets: Any = None
     """A dict for each sample, of a data set that has such."""
     allow_empty: bool = False
@@ -280,7 +280,7 @@ def _of_file_list(source: Any, nodes: tuple[str, ...]) -> Source:
 
 def _of_arrow(source: Any, nodes: tuple[str, ...], image: str | None, label: str | None) -> Source:
     columns = arrow_rows.read_columns(source, image, label)
-    return replace(_of_columns(source, columns, nodes), has_columns=True, turned=columns.turned)
+    return replace(_of_columns(source, columns, nodes), image=columns.image, turned=columns.turned)
 
 
 def _of_columns(source: Any, columns: arrow_rows.Columns, nodes: tuple[str, ...]) -> Source:

@@ -174,6 +174,7 @@ class Engine:
             known["policy"] = self.policies.learning.policy.save_state(number)
         return {
             **known,
+            "image": self.config.image_column,
             "epoch": epoch,
             "consumed": consumed,
             "sampler": self.shape.save_sampler(epoch, consumed, self.ranks),
@@ -183,6 +184,7 @@ class Engine:
         """Takes up a state that fits; where it opens nothing, one of other data is found out with the first batch."""
         if strict:
             state.check_known()
+            state.check_image(self.config.image_column)
         state.check_order(self.config.seed, self.config.shuffle, None)
         kept, self._kept_listing = self._kept_listing, self._kept_listing and not state.raw
         before, self.opening.state = self.opening.state, (state, strict)
