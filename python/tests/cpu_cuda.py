@@ -82,6 +82,8 @@ class OnCpu(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
+        if func is torch.device:
+            return func(*args, **kwargs)
         kwargs.pop("pin_memory", None)
         name = getattr(func, "__name__", "")
         if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
@@ -163,8 +165,12 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
 
     gpu = Device()
     mode = OnCpu(gpu)
-    for name, function in Cuda(mode).functions().items():
+    cuda = Cuda(mode)
+    for name, function in cuda.functions().items():
         monkeypatch.setattr(torch.cuda, name, function)
+    if hasattr(torch, "accelerator"):  # optimizers ask it whether a graph is captured
+        stream = SimpleNamespace(is_capturing=lambda: gpu.capturing)
+        monkeypatch.setattr(torch.accelerator, "current_stream", lambda *_: stream, raising=False)
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda *_: None)
     monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
     monkeypatch.setattr(runtime, "find_runtime", lambda *_: gpu)

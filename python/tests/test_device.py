@@ -314,6 +314,13 @@ def test_other_devices_are_refused_with_what_to_do(fake: Any) -> None:
             fake.loader(device=device)
 
 
+def test_what_names_the_cpu(fake: Any) -> None:
+    """Scripts make torch.device(kind, LOCAL_RANK), whatever the kind."""
+    for device in (None, "cpu", "cpu:1", torch.device("cpu"), torch.device("cpu", 1)):
+        with fake.loader(device=device) as loader:
+            assert loader._config.device is None
+
+
 def test_what_names_a_gpu(fake: Any, calm: FakeCuda) -> None:
     mesh = type("Mesh", (), {"device_type": "cuda"})()
     for name, devices in (("cuda:3", ("cuda:3", torch.device("cuda", 3), 3)), ("cuda", (torch.device("cuda"), mesh))):

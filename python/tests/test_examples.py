@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,42 @@ def test_train_on_two_ranks(data: Path) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     lines = run(*launch, TRAIN, "--data", str(data), "--batch-size", "8", "--epochs", "2")
     assert [epoch for epoch, _ in lines] == [0, 1]
+
+
+def device_diff() -> tuple[str, str]:
+    """The line of examples/train.py that docs/device.md changes: before, and with batches on the GPU."""
+    page = (HERE.parents[1] / "docs" / "device.md").read_text()
+    (old,), (new,) = (re.findall(rf"^\{sign}(    .*)$", page, re.MULTILINE) for sign in "-+")
+    assert new == f"{old}, device=device", "one argument"
+    return old, new
+
+
+def test_train_moves_to_batches_on_the_gpu_by_one_argument(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With torch.cuda in this process's memory: the same losses, and no batch is copied by the script."""
+    import cpu_cuda
+
+    old, new = device_diff()
+    ours = Path(TRAIN).read_text()
+    loop = "    for images, labels in train:\n"
+    assert ours.count(f"\n{new}\n") == ours.count(loop) == 1
+    copying = ours.replace(loop, f"{loop}        images, labels = images.to(device), labels.to(device)\n")
+    scripts = {"before": copying.replace(new, old), "after": copying, "ours": ours}
+    told, copies = {}, {}
+    for name, text in scripts.items():
+        script = tmp_path / f"{name}.py"
+        script.write_text(text)
+        options = ["--data", str(data), "--batch-size", "16", "--epochs", "1"]
+        monkeypatch.setattr(sys, "argv", [str(script), *options])
+        torch.manual_seed(1)
+        with monkeypatch.context() as patch, cpu_cuda.installed(patch) as gpu:
+            runpy.run_path(str(script), run_name="__main__")
+        copies[name] = len(gpu.copied)
+        told[name] = re.findall(r"epoch 0: loss [\d.]+", capsys.readouterr().out)
+    assert len(told["ours"]) == 1 and told["before"] == told["after"] == told["ours"]
+    assert copies["before"] == 0
+    assert min(copies["after"], copies["ours"]) >= 8, "pictures and labels of four batches"
 
 
 def test_stages(data: Path) -> None:

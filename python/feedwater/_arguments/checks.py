@@ -268,7 +268,7 @@ def device_of(device: Any) -> str | None:
     """A GPU as torch names it, "cuda" or "cuda:1", ROCm's too; None for the CPU. A DeviceMesh stands for its kind."""
     kind = getattr(device, "device_type", None)
     name = f"cuda:{device}" if to_whole(device) is not None else str(kind if isinstance(kind, str) else device)
-    if device is None or name == "cpu":
+    if device is None or re.fullmatch(r"cpu(:\d+)?", name):  # "cpu:1" is what some scripts make of LOCAL_RANK
         return None
     if re.fullmatch(r"cuda(:\d+)?", name):
         return name
