@@ -157,7 +157,8 @@ type Snapshot struct {
 	origin      string // of objects that have versions; empty: they have none, or the store is nobody else's
 	versions    string // a digest of them, in hex
 	form        manifest.Form
-	listed      time.Time // when the scan began
+	files       []manifest.Identity // of objects, see manifest.Identities
+	listed      time.Time           // when the scan began
 	maxBytes    int64
 	cache       cache
 	blocks      *readcache.Cache // nil: of nothing
@@ -359,7 +360,7 @@ func (s *Snapshot) use(m memory) (err error) {
 	s.memory, s.manifest = m, list
 	s.shipped = list.Root() == ""
 	s.samples, s.classes, s.form = list.Samples(), list.Classes(), list.Form()
-	s.values = list.Values()
+	s.values, s.files = list.Values(), list.Identities()
 	s.fingerprint = hex.EncodeToString(list.Fingerprint())
 	s.versions = hex.EncodeToString(list.Versions())
 	s.listed = time.Unix(0, list.Scanned())

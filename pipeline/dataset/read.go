@@ -100,6 +100,9 @@ func (s *Snapshot) locate(sample *Sample, r *request) (err error) {
 	r.name = append(append(r.name[:0], o.Version...), o.Name...) // a store may write behind the name
 	n := len(o.Version)
 	r.object = store.Object{Name: r.name[n:], Size: o.Size, Modified: o.ModifiedNanos, Version: r.name[:n]}
+	if len(s.files) > 0 {
+		r.object.Inode, r.object.Changed = s.files[sample.Object].Inode, s.files[sample.Object].Changed
+	}
 	if r.part = o.Part; r.part != "" {
 		r.object.Size = o.Whole
 	}

@@ -19,6 +19,9 @@ func (s *Snapshot) key(o *store.Object, part string, offset, size int64) readcac
 	version := string(o.Version)
 	if version == "" {
 		version = strconv.FormatInt(o.Modified, 10) + "/" + strconv.FormatInt(o.Size, 10)
+		if o.Changed != 0 {
+			version += "/" + strconv.FormatInt(o.Changed, 10)
+		}
 	}
 	return readcache.KeyOf(s.place, string(o.Name), version, part, offset, size)
 }

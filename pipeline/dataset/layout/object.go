@@ -55,7 +55,7 @@ func openObject(ctx context.Context, from store.Store, name string) (*object, st
 		return nil, a, wrong("%s: %v", name, store.ErrNoFile)
 	}
 	room := append(make([]byte, 0, len(name)+1), name...) // a store may write behind it
-	o := store.Object{Name: room, Size: a.Size, Modified: a.Modified, Version: []byte(a.Version)}
+	o := store.Object{Name: room, Size: a.Size, Modified: a.Modified, Version: []byte(a.Version), Inode: a.Inode, Changed: a.Changed}
 	return &object{ctx: ctx, from: from, object: o, ahead: aheadOf(from)}, a, nil
 }
 

@@ -316,6 +316,30 @@ func (m *Manifest) Object(i int) Object {
 	return o
 }
 
+// Identity tells a file from one that took its name: as in store.Attributes.
+type Identity struct {
+	Inode   uint64
+	Changed int64
+}
+
+// Identities are those of all objects, as far as they are watched; none of objects on servers, which have versions.
+func (m *Manifest) Identities() []Identity {
+	if m.form&(Members|Versioned) != Members {
+		return nil
+	}
+	watched := make(map[string]Identity, m.Watches())
+	for i := range m.Watches() {
+		name, a := m.Watched(i)
+		watched[name] = Identity{a.Inode, a.Changed}
+	}
+	all := make([]Identity, m.Objects())
+	for i := range all {
+		o := m.Object(i)
+		all[i] = watched[string(o.Name)]
+	}
+	return all
+}
+
 // objectSize is the size of an object, without a look at its name.
 func (m *Manifest) objectSize(i int) int64 { return int64(u64(m.objects, 8*(objectNumbers*i+2))) }
 

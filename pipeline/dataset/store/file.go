@@ -86,8 +86,17 @@ func (f file) check(o *Object) error {
 		return o.changed(fmt.Sprintf("has %d bytes, had %d", a.Size, o.Size))
 	case a.Modified != o.Modified:
 		return o.changed(fmt.Sprintf("was written at %s, had %s", stamp(a.Modified), stamp(o.Modified)))
+	case o.isReplacedBy(a):
+		return o.changed("is another file than was listed, of the same size and time")
 	}
 	return nil
+}
+
+// isReplacedBy reports whether a file is another one than was listed, which programs that copy times bring about. Both
+// numbers have to differ: chmod sets the time that the kernel keeps, and file systems of programs, as FUSE's, may give
+// the same file another inode.
+func (o *Object) isReplacedBy(a Attributes) bool {
+	return o.Inode != 0 && a.Inode != o.Inode && a.Changed != o.Changed
 }
 
 // fill reads all of p and checks the file once more.

@@ -63,6 +63,9 @@ type Object struct {
 	Modified int64
 	// Version is that of an object that lies on a server, by the server's words; empty of files.
 	Version []byte
+	// Inode and Changed of a file are as in Attributes; 0: nobody knows.
+	Inode   uint64
+	Changed int64
 }
 
 // ChangedError says that an object is not the version that was listed.
