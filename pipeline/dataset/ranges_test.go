@@ -67,7 +67,15 @@ func TestRangesThatAreNone(t *testing.T) {
 		"row 1: there is no file z.arrow":                            {good, `{"path": "z.arrow", "range": [1, 1], "label": 0}`},
 		"row 1: deep is not a regular file":                          {good, `{"path": "deep", "range": [1, 1], "label": 0}`},
 		`row 1: "../x.arrow" leads out of`:                           {good, `{"path": "../x.arrow", "range": [1, 1], "label": 0}`},
-		`line 2 has no "txt"`:                                        {`{"path": "x.arrow", "range": [5, 3], "txt": "a"}`, `{"path": "x.arrow", "range": [1, 1]}`},
+		`row 1 has no "txt"`:                                         {`{"path": "x.arrow", "range": [5, 3], "txt": "a"}`, `{"path": "x.arrow", "range": [1, 1]}`},
+		`row 1: "range" is not two whole numbers`:                    {good, `{"path": "x.arrow", "range": [0.5, 5], "label": 0}`},
+		`row 0: "range" is not two whole numbers`:                    {`{"path": "x.arrow", "range": [0, 5, 7], "label": 0}`},
+		`the table: row 0: "range" is not two`:                       {`{"path": "x.arrow", "range": [null, 5], "label": 0}`},
+		`row 1: "range" is not`:                                      {`{"path": "x.arrow", "label": 0}`, `{"path": "deep/y.arrow", "range": "[0, 4]", "label": 0}`},
+		`row 1: "range" is`:                                          {good, `{"path": "x.arrow", "range": null, "label": 0}`},
+		`: row 0: "range" is not two whole`:                          {`{"path": "x.arrow", "range": [9223372036854775808, 1], "label": 0}`},
+		`: row 0: "range" is not two`:                                {`{"path": "x.arrow", "range": ["0", "4"], "label": 0}`},
+		"row 0: -3 bytes from 5 on":                                  {`{"path": "x.arrow", "range": [5, -3], "label": 0}`},
 		"row 1: a label is missing":                                  {good, `{"path": "x.arrow", "range": [1, 1]}`},
 	} {
 		root, table := inFiles(t, rows...)

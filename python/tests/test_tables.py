@@ -122,6 +122,31 @@ def test_classes_and_order_are_those_of_the_table(data: Path) -> None:
             '{"path": " cat/000.png", "label": "10 "}\n{"path": "cat/001.png", "label": 2}\n',
             [10, 2],
         ),
+        (
+            "x.jsonl",
+            '{"class_name": "1"}\n{"class_name": "0"}\n{"path": "cat/000.png", "label": 0}\n'
+            '{"path": "cat/001.png", "label": "0"}\n',
+            [0, 1],
+        ),
+        ("x.jsonl", '{"class_name": "1"}\n{"path": "cat/000.png", "label": 1}\n', "line 2: label 1 is none of"),
+        ("x.jsonl", '{"class_name": "1"}\n{"path": "cat/000.png", "label": "x"}\n', "line 2: label x is none of"),
+        ("x.jsonl", '{"class_name": "1"}\n{"class_name": " 1"}\n', "two classes are called"),
+        ("x.jsonl", '{"class_name": ""}\n', "line 1: .class_name. is no string, or an empty one"),
+        (
+            "x.jsonl",
+            '{"path": "cat/000.png", "label": 0}\n{"class_name": "1"}\n',
+            "line 2: the name of a class stands behind",
+        ),
+        (
+            "x.jsonl",
+            '{"path": "cat/000.png", "label": 0}\n{"path": "cat/001.png", "target": 1}\n',
+            "line 2: its label is in .target., and that of line 1 in .label.",
+        ),
+        (
+            "x.jsonl",
+            '{"path": "cat/000.png", "label": 0}\n{"file": "cat/001.png", "label": 1}\n',
+            "line 2: its path is in .file., and that of line 1 in .path.",
+        ),
         ("x.csv", "path,label\ncat/000.png,0.0\ncat/001.png,10.0\n", "line 2: the label is a number with a point"),
         ("x.csv", "path,label\ncat/000.png,0\ncat/001.png,x\n", "line 3: the label is a name, and"),
         ("x.csv", "cat/000.png,x\ncat/001.png,nan\n", "line 2: the label is nan"),
@@ -357,6 +382,7 @@ def test_a_file_that_changed_is_told(data: Path) -> None:
             {"paths": ["a"] * 300, "labels": [f"{at:060000}n" for at in range(300)]},
         ),
         (DataError, "ends in .csv, .tsv or .jsonl", {"paths": "pictures"}),
+        (ValueError, "'range' is what paths, labels or ranges", {"paths": ["a"], "columns": {"range": ["[0, 5]"]}}),
         (FileNotFoundError, "missing.csv", {"paths": "missing.csv"}),
     ],
 )

@@ -36,7 +36,7 @@ func TestLists(t *testing.T) {
 		"no labels":    {"l.csv", "path\na/1.jpg\nb/3.jpg\n", "a/1.jpg none, b/3.jpg none", ""},
 		"tabs":         {"l.tsv", "a/1.jpg\t3\na,b.jpg\t4\n", "a/1.jpg 3, a,b.jpg 4", ""},
 		"other paths":  {"l.csv", "./a/../a/1.jpg,1\nROOT/b/3.jpg,2\n", "a/1.jpg 1, b/3.jpg 2", ""},
-		"objects":      {"l.jsonl", `{"image": "a/1.jpg", "label": 3}` + "\n\n" + `{"label": -4, "path": "\u00e9.png"}`, "a/1.jpg 3, é.png -4", ""},
+		"objects":      {"l.jsonl", `{"image": "a/1.jpg", "label": 3}` + "\n\n" + `{"label": -4, "image": "\u00e9.png"}`, "a/1.jpg 3, é.png -4", ""},
 		"names":        {"l.JSONL", `{"path": "a/1.jpg", "label": "x"}`, "a/1.jpg 0", "x:1"},
 		"named":        {"l.jsonl", `{"class_name": "1"}` + "\n" + `{"class_name": "0"}` + "\n" + `{"path": "a/1.jpg", "label": 0}` + "\n" + `{"path": "a/2.jpg", "label": "0"}`, "a/1.jpg 0, a/2.jpg 1", "1:1 0:1"},
 		"unused":       {"l.jsonl", `{"class_name": "x"}` + "\n" + `{"class_name": "y"}` + "\n" + `{"path": "a/1.jpg", "label": 1}`, "a/1.jpg 1", "x:0 y:1"},
@@ -110,6 +110,8 @@ func TestListsThatAreNoData(t *testing.T) {
 		"spaces alone":     {"l.csv", "a/1.jpg,1\na/2.jpg, \n", "line 2: a label is missing"},
 		"names of 17 MiB":  {"l.jsonl", longNames(`{"class_name": "%s%s"}`), "line 274: more than 1048576 classes, or more than 16777216 bytes"},
 		"labels of 17 MiB": {"l.csv", longNames("%[1]s.jpg,%[1]s%[2]s"), "line 274: more than"},
+		"other labels":     {"l.jsonl", `{"path": "a/1.jpg", "label": 1}` + "\n" + `{"path": "a/2.jpg", "target": 2}`, `line 2: its label is in "target", and that of line 1 in "label"`},
+		"other paths":      {"l.jsonl", `{"path": "a/1.jpg"}` + "\n" + `{"file": "a/2.jpg"}`, `line 2: its path is in "file", and that of line 1 in "path"`},
 		"a label of 1.5":   {"l.jsonl", `{"path": "a/1.jpg", "label": 1.5}`, `line 1: "label" is neither`},
 	} {
 		t.Run(name, func(t *testing.T) {

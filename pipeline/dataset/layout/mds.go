@@ -112,6 +112,9 @@ func (l MDS) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 	if err != nil {
 		return err
 	}
+	if err := l.checkColumns(names, shards); err != nil {
+		return err
+	}
 	sink := &shardSink{to: to, progress: progress{report: o.Progress}, label: l.labelRule()}
 	err = inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (*shard, error) {
 		o.Slow()
@@ -195,6 +198,32 @@ func (l MDS) choose(s *mdsShard) (*mdsColumns, error) {
 		}
 	}
 	return c, nil
+}
+
+// checkColumns returns an error where shards have their pictures or labels in columns of other names than the first one that has samples.
+func (l MDS) checkColumns(names []string, shards map[string]*mdsShard) error {
+	var first *mdsColumns
+	for _, name := range names {
+		c, err := l.choose(shards[name])
+		switch {
+		case err != nil:
+			return err
+		case c.shard.Samples == 0:
+			continue
+		case first == nil:
+			first = c
+		}
+		if a, b := first.shard.Names[first.image], c.shard.Names[c.image]; a != b {
+			return wrong("%s and %s: the one has pictures in the column %s, and the other in %s: name one by image=", first.shard.Raw.Basename, name, a, b)
+		}
+		if first.label < 0 || c.label < 0 {
+			continue
+		}
+		if a, b := first.shard.Names[first.label], c.shard.Names[c.label]; a != b {
+			return wrong("%s and %s: the one has labels in the column %s, and the other in %s: name one by label=", first.shard.Raw.Basename, name, a, b)
+		}
+	}
+	return nil
 }
 
 // integerBytes is how many bytes a number of a type takes; -1 for its digits, 0 for what is no whole number.

@@ -145,6 +145,25 @@ func TestMDSThatIsNoData(t *testing.T) {
 	}
 }
 
+// TestMDSColumnsOfSeveralShards: all shards have pictures and labels in columns of one name.
+func TestMDSColumnsOfSeveralShards(t *testing.T) {
+	row := [][]string{{"A", number(1, 8)}}
+	for says, spoil := range map[string][2]string{
+		"shard.00000.mds and shard.00001.mds: the one has labels in the column label, and the other in target: name one by label=": {`"label"`, `"target"`},
+		"shard.00000.mds and shard.00001.mds: the one has pictures in the column image, and the other in png: name one by image=":  {`"image"`, `"png"`},
+	} {
+		root := t.TempDir()
+		mdsOf(t, root, []string{"image", "label"}, []string{"bytes", "int"}, []any{nil, 8}, row, row)
+		text, err := os.ReadFile(root + "/index.json")
+		must(t, err)
+		at := strings.LastIndex(string(text), spoil[0])
+		must(t, os.WriteFile(root+"/index.json", []byte(string(text[:at])+spoil[1]+string(text[at+len(spoil[0]):])), 0o600))
+		if _, err := scanned(t.Context(), MDS{}, folderOf(t, root)); !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
 // TestIndexesOfOthers: folders of LitData and of wids are told by their index, with the way out.
 func TestIndexesOfOthers(t *testing.T) {
 	for text, says := range map[string]string{

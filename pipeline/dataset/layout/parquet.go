@@ -138,7 +138,7 @@ func (l Parquet) readRows(ctx context.Context, from store.Store, name string, c 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(name, f.columns); err != nil {
+	if err := c.check(name, f); err != nil {
 		return nil, err
 	}
 	t := &tableFile{name: name, attributes: f.attributes}

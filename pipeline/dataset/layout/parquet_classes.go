@@ -16,12 +16,21 @@ type tableClasses struct {
 	names   []string
 	labels  map[string]int64 // of texts; nil: labels are numbers
 	samples []int
-	first   string // the file that says so
+	first   string        // the file that says so, the first that has rows
+	columns *tableColumns // of that file
 }
 
-// check returns an error where another file says other classes.
-func (c *tableClasses) check(name string, other *tableColumns) error {
+// check returns an error where another file with rows has its pictures or labels in columns of other names, or says other classes.
+func (c *tableClasses) check(name string, f *openedParquet) error {
+	first, other := c.columns, f.columns
 	switch {
+	case f.file.Rows() == 0:
+		return nil
+	case other.picture() != first.picture():
+		return wrong("%s and %s: the one has pictures in the column %s, and the other in %s: name one by image=",
+			c.first, name, first.picture(), other.picture())
+	case first.label != nil && other.label != nil && other.label.String() != first.label.String():
+		return wrong("%s and %s: the one has labels in the column %s, and the other in %s: name one by label=", c.first, name, first.label, other.label)
 	case other.label == nil || c.labels != nil && other.label.Kind == parquet.String:
 		return nil
 	case c.labels != nil || other.label.Kind == parquet.String:
@@ -37,34 +46,44 @@ const noLabel = -1
 
 // classes finds the names. Where labels are texts all of them are read for it.
 func (l Parquet) classes(ctx context.Context, from store.Store, names []string, o Options) (*tableClasses, error) {
-	f, err := l.open(ctx, from, names[0])
+	name, f, err := l.openFirst(ctx, from, names)
 	if err != nil {
 		return nil, err
 	}
 	c := &tableClasses{names: f.columns.names}
 	if f.columns.hasTexts() {
-		if c, err = l.texts(ctx, from, names, o); err != nil {
+		if c, err = l.texts(ctx, from, name, names, o); err != nil {
 			return nil, err
 		}
 	}
 	if len(c.names) > maxClasses || bytesOf(c.names) > maxClassBytes {
-		return nil, wrong("%s: %v", names[0], errClasses)
+		return nil, wrong("%s: %v", name, errClasses)
 	}
-	c.samples, c.first = make([]int, len(c.names)), names[0]
+	c.samples, c.first, c.columns = make([]int, len(c.names)), name, f.columns
 	return c, nil
 }
 
-// texts reads the labels of all files.
-func (l Parquet) texts(ctx context.Context, from store.Store, names []string, o Options) (*tableClasses, error) {
+// openFirst opens the first file that has rows; if none has, the last one.
+func (l Parquet) openFirst(ctx context.Context, from store.Store, names []string) (name string, f *openedParquet, err error) {
+	for _, name = range names {
+		if f, err = l.open(ctx, from, name); err != nil || f.file.Rows() > 0 {
+			return name, f, err
+		}
+	}
+	return name, f, nil
+}
+
+// texts reads the labels of all files, of which those of the first one with rows are texts.
+func (l Parquet) texts(ctx context.Context, from store.Store, first string, names []string, o Options) (*tableClasses, error) {
 	c := &tableClasses{labels: map[string]int64{}}
 	err := inOrder(ctx, names, o.Readers, func(ctx context.Context, name string) (map[string]bool, error) {
 		found, bytes := map[string]bool{}, 0
 		f, err := l.open(ctx, from, name)
-		if err != nil {
+		if err != nil || f.file.Rows() == 0 {
 			return nil, err
 		}
 		if !f.columns.hasTexts() {
-			err = wrong("the labels of %s are texts, and here they are none", names[0])
+			err = wrong("the labels of %s are texts, and here they are none", first)
 		}
 		if err == nil {
 			err = f.file.Scalars(f.columns.label, func(v parquet.Scalar) error {

@@ -17,6 +17,9 @@ type tableColumns struct {
 	values []*parquet.Column
 }
 
+// picture is what the column of pictures is called, whether they are in a struct or not.
+func (c *tableColumns) picture() string { return strings.TrimSuffix(c.image.String(), ".bytes") }
+
 // hasTexts reports whether the labels are texts.
 func (c *tableColumns) hasTexts() bool { return c.label != nil && c.label.Kind == parquet.String }
 

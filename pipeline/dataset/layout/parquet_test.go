@@ -108,6 +108,57 @@ func TestParquetColumns(t *testing.T) {
 	sameLines(t, "id", shown(t, root, m), rowsOf("y.parquet", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"))
 }
 
+// renameColumn calls a column otherwise.
+func renameColumn(t *testing.T, path, old, now string) {
+	t.Helper()
+	editFooter(t, path, func(m *format.FileMetaData) {
+		for i := range m.Schema {
+			if m.Schema[i].Name == old {
+				m.Schema[i].Name = now
+			}
+		}
+		for i := range m.RowGroups {
+			for k := range m.RowGroups[i].Columns {
+				path := m.RowGroups[i].Columns[k].MetaData.PathInSchema
+				for p := range path {
+					path[p] = strings.Replace(path[p], old, now, 1)
+				}
+			}
+		}
+	})
+}
+
+// TestParquetColumnsOfSeveralFiles: all files of a pattern have pictures and labels in columns of one name, which the first with rows decides.
+func TestParquetColumnsOfSeveralFiles(t *testing.T) {
+	root := parquetFolder(t, map[string]string{"a.parquet": "texts", "b.parquet": "texts", "c.parquet": "texts", "d.parquet": "plain", "e.parquet": "plain", "empty.parquet": "empty"})
+	renameColumn(t, root+"/b.parquet", "target", "label")
+	renameColumn(t, root+"/c.parquet", "jpg", "img")
+	for pattern, says := range map[string]string{
+		"{a,b}.parquet": "a.parquet and b.parquet: the one has labels in the column target, and the other in label: name one by label=",
+		"{b,a}.parquet": "b.parquet and a.parquet: the one has labels in the column label, and the other in target: name one by label=",
+	} {
+		_, err := scanned(t.Context(), Parquet{Pattern: pattern, Image: "jpg"}, folderOf(t, root))
+		if !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+			t.Errorf("%s: %v, want %s", pattern, err, says)
+		}
+	}
+	_, err := scanned(t.Context(), Parquet{Pattern: "{a,c}.parquet"}, folderOf(t, root))
+	if says := "a.parquet and c.parquet: the one has pictures in the column jpg, and the other in img: name one by image="; !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+		t.Errorf("%v, want %s", err, says)
+	}
+	editFooter(t, root+"/e.parquet", func(m *format.FileMetaData) {
+		m.KeyValueMetadata[0].Value = strings.Replace(m.KeyValueMetadata[0].Value, "owl", "fox", 1)
+	})
+	_, err = scanned(t.Context(), Parquet{Pattern: "{d,e}.parquet"}, folderOf(t, root))
+	if says := "d.parquet and e.parquet: the one has 3 classes, and the other 3, or they are called otherwise"; !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+		t.Errorf("%v, want %s", err, says)
+	}
+	editFooter(t, root+"/empty.parquet", func(m *format.FileMetaData) { m.KeyValueMetadata = nil })
+	if m, err := scanned(t.Context(), Parquet{Pattern: "{empty,d}.parquet"}, folderOf(t, root)); err != nil || m.Samples() != 10 {
+		t.Errorf("behind a file without rows: %v", err)
+	}
+}
+
 // TestParquetFolder: a folder of shards is all of them in the order of their names, but not those of several splits.
 func TestParquetFolder(t *testing.T) {
 	files := map[string]string{"train-00001-of-00002.parquet": "v2", "train-00000-of-00002.parquet": "plain", "README.md": "empty"}
@@ -165,7 +216,6 @@ func TestParquetThatIsNoData(t *testing.T) {
 		"empty.parquet: 1 Parquet files and no row":                        {Pattern: "empty.parquet"},
 		"cut.parquet: no Parquet file, or a cut one":                       {Pattern: "cut.parquet"},
 		"plain.parquet and unlabelled.parquet: rows of one have labels":    {Pattern: "{plain,unlabelled}.parquet"},
-		"plain.parquet and required.parquet: .* classes":                   {Pattern: "{plain,required}.parquet"},
 	} {
 		files := map[string]string{"cut.parquet": "plain"}
 		for _, name := range []string{

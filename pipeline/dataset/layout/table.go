@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -155,6 +156,9 @@ type jsonReader struct {
 	choice Choice
 	lines  *bufio.Scanner
 	line   int
+	rows   int // files before this line
+	// path and label are the members that had them first: the others have them there too.
+	path, label chosenMember
 	// asWritten keeps spaces at the ends of paths, labels and names of classes.
 	asWritten bool
 }
@@ -192,40 +196,88 @@ func (j *jsonReader) row(text []byte) (row, error) {
 	if value, there := fields[classNameMember]; there && len(fields) == 1 {
 		err := json.Unmarshal(value, (*filename.Name)(&r.className))
 		if r.className = j.trim(r.className); err != nil || r.className == "" {
-			return row{}, wrong("%s: line %d: %q is no string, or an empty one", j.name, j.line, classNameMember)
+			return row{}, wrong("%s: %q is no string, or an empty one", j.at(), classNameMember)
 		}
 		return r, nil
 	}
+	for _, set := range []func(*row, map[string]json.RawMessage) error{j.setPath, j.setRange, j.setLabel, j.setValues} {
+		if err := set(&r, fields); err != nil {
+			return row{}, err
+		}
+	}
+	j.rows++
+	return r, nil
+}
+
+// at names the line, of a table the row.
+func (j *jsonReader) at() string {
+	if j.asWritten {
+		return fmt.Sprintf("%s: row %d", j.name, j.rows)
+	}
+	return fmt.Sprintf("%s: line %d", j.name, j.line)
+}
+
+// chosenMember is the one of several members that the first row has which has one.
+type chosenMember struct {
+	name string
+	line int
+}
+
+// choose notes the member that a row has; an error if rows before had another.
+func (c *chosenMember) choose(j *jsonReader, what, name string) error {
+	if c.name == "" {
+		c.name, c.line = name, j.line
+	}
+	if c.name != name {
+		return wrong("%s: its %s is in %q, and that of line %d in %q: give all lines the same", j.at(), what, name, c.line, c.name)
+	}
+	return nil
+}
+
+// setPath finds the path of a row.
+func (j *jsonReader) setPath(r *row, fields map[string]json.RawMessage) error {
 	for _, name := range pathColumns {
-		if value, there := fields[name]; there {
-			if value[0] != '"' || json.Unmarshal(value, (*filename.Name)(&r.path)) != nil {
-				return row{}, wrong("%s: line %d: %q is no string", j.name, j.line, name)
-			}
-			r.path = j.trim(r.path)
-			break
+		value, there := fields[name]
+		if !there {
+			continue
 		}
-	}
-	if value, there := fields[rangeMember]; there && value[0] == '[' {
-		var numbers [2]int64
-		if err := json.Unmarshal(value, &numbers); err == nil {
-			r.span = &byteRange{numbers[0], numbers[1]}
+		if value[0] != '"' || json.Unmarshal(value, (*filename.Name)(&r.path)) != nil {
+			return wrong("%s: %q is no string", j.at(), name)
 		}
+		r.path = j.trim(r.path)
+		return j.path.choose(j, "path", name)
 	}
-	if err := j.setLabel(&r, fields); err != nil {
-		return row{}, err
+	return nil
+}
+
+// setRange finds the range of a table's row. In other lists a member of that name is one as any.
+func (j *jsonReader) setRange(r *row, fields map[string]json.RawMessage) error {
+	value, there := fields[rangeMember]
+	if !there || !j.asWritten {
+		return nil
 	}
+	var numbers []*int64
+	if json.Unmarshal(value, &numbers) != nil || len(numbers) != 2 || numbers[0] == nil || numbers[1] == nil {
+		return wrong("%s: %q is not two whole numbers, where the picture begins in its file and how many bytes it has", j.at(), rangeMember)
+	}
+	r.span = &byteRange{*numbers[0], *numbers[1]}
+	return nil
+}
+
+// setValues finds the values of a row.
+func (j *jsonReader) setValues(r *row, fields map[string]json.RawMessage) error {
 	for _, name := range j.choice.Values {
 		value, there := fields[name]
 		if !there || string(value) == "null" {
-			return row{}, wrong("%s: line %d has no %q", j.name, j.line, name)
+			return wrong("%s has no %q", j.at(), name)
 		}
 		text := string(value)
 		if value[0] == '"' && json.Unmarshal(value, (*filename.Name)(&text)) != nil {
-			return row{}, wrong("%s: line %d: %q is no text", j.name, j.line, name)
+			return wrong("%s: %q is no text", j.at(), name)
 		}
 		r.values = append(r.values, text)
 	}
-	return r, nil
+	return nil
 }
 
 // trim is a text without spaces at its ends, unless it is to stay as it is written.
@@ -251,15 +303,18 @@ func (j *jsonReader) setLabel(r *row, fields map[string]json.RawMessage) error {
 		if !r.quoted {
 			r.label = string(value)
 			if strings.ContainsAny(r.label[:1], "[{tf") || strings.ContainsAny(r.label, ".eE") {
-				return wrong("%s: line %d: %q is neither a whole number nor a string: %s", j.name, j.line, name, waysOut)
+				return wrong("%s: %q is neither a whole number nor a string: %s", j.at(), name, waysOut)
 			}
 		}
 		r.label = j.trim(r.label)
 		r.labelled = r.label != ""
+		if err := j.label.choose(j, "label", name); err != nil {
+			return err
+		}
 		break
 	}
 	if j.choice.Label != "" && !r.labelled {
-		return wrong("%s: line %d has no label %q", j.name, j.line, j.choice.Label)
+		return wrong("%s has no label %q", j.at(), j.choice.Label)
 	}
 	return nil
 }

@@ -242,6 +242,9 @@ func isUnsigned(n *format.SchemaElement) bool {
 	return n.ConvertedType.Valid && n.ConvertedType.V >= deprecated.Uint8 && n.ConvertedType.V <= deprecated.Uint64
 }
 
+// Rows is how many there are.
+func (f *File) Rows() int64 { return f.meta.NumRows }
+
 // Columns are the leaves of the schema.
 func (f *File) Columns() []Column { return f.columns }
 

@@ -66,7 +66,7 @@ type FeedClient interface {
 	// Put gives the node a table, a list of the files of a data set, that plans name by its SHA-256. A node keeps those that were used last; one that
 	// lacks the table of a plan answers Open and Fetch with REASON_TABLE, and is given it again. The first request has table and bytes, all have a
 	// piece of the text, of 1 MiB at most. It is lines of JSON: {"class_name": name} for each class, then {"path": path, "label": number} for each
-	// sample, with paths below the folder of the plan; further
+	// sample, with paths below the folder of the plan. "range": [begin, bytes] beside the path is that part of the file. Further
 	// members are values, which plans may ask for as fields.
 	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutRequest, PutResponse], error)
 	// Watch tells, again and again, what this process knows of jobs, nodes and GPUs. Agents answer it too, on a socket of their own.
@@ -185,7 +185,7 @@ type FeedServer interface {
 	// Put gives the node a table, a list of the files of a data set, that plans name by its SHA-256. A node keeps those that were used last; one that
 	// lacks the table of a plan answers Open and Fetch with REASON_TABLE, and is given it again. The first request has table and bytes, all have a
 	// piece of the text, of 1 MiB at most. It is lines of JSON: {"class_name": name} for each class, then {"path": path, "label": number} for each
-	// sample, with paths below the folder of the plan; further
+	// sample, with paths below the folder of the plan. "range": [begin, bytes] beside the path is that part of the file. Further
 	// members are values, which plans may ask for as fields.
 	Put(grpc.ClientStreamingServer[PutRequest, PutResponse]) error
 	// Watch tells, again and again, what this process knows of jobs, nodes and GPUs. Agents answer it too, on a socket of their own.

@@ -15,6 +15,10 @@ __all__ = ["is_list_file", "read_columns", "read_values"]
 PATH_COLUMNS = ("path", "file_name", "filename", "file", "image")
 LABEL_COLUMNS = ("label", "class", "target")
 """What columns may be called, in a file and in a DataFrame. The first one that there is counts."""
+CLASS_NAME = "class_name"
+"""What an object of a .jsonl has that names a class."""
+RANGE = "range"
+"""What a table's text has that names a range of a file."""
 
 
 def is_list_file(paths: Any) -> bool:
@@ -22,15 +26,24 @@ def is_list_file(paths: Any) -> bool:
     return isinstance(paths, (str, os.PathLike))
 
 
-def read_columns(
-    paths: Any, labels: Any, classes: list[str] | None = None
-) -> tuple[list[Any], list[Any] | None, list[str] | None]:
-    """Paths and labels as they were given, and of a file the names of its rows, for errors."""
+class Columns(NamedTuple):
+    """Paths and labels as they were given."""
+
+    paths: list[Any]
+    labels: list[Any] | None
+    lines: list[str] | None = None
+    """Of a file the names of its rows, for errors."""
+    classes: list[str] | None = None
+    """The names that the file itself has of its classes."""
+
+
+def read_columns(paths: Any, labels: Any, classes: list[str] | None = None) -> Columns:
+    """What sequences, a DataFrame or a file have."""
     if is_list_file(paths):
         if labels is not None:
             raise TypeError(f"labels= goes with a sequence of paths: {os.fspath(paths)} has its own")
         return _read_file(os.path.expanduser(os.fspath(paths)), classes)
-    return *_read_memory(paths, labels), None
+    return Columns(*_read_memory(paths, labels))
 
 
 def _read_memory(paths: Any, labels: Any) -> tuple[list[Any], list[Any] | None]:
@@ -76,7 +89,7 @@ def _find_columns(columns: Sequence[str], where: str) -> tuple[int, int | None]:
     return path, next((lowered.index(name) for name in LABEL_COLUMNS if name in lowered), None)
 
 
-def _read_file(path: str, classes: list[str] | None) -> tuple[list[str], list[Any] | None, list[str]]:
+def _read_file(path: str, classes: list[str] | None) -> Columns:
     """What a list on disk has, and where its rows are. Without a line of names a table has the path, then the label."""
     ending = os.path.splitext(path)[1].lower()
     if ending not in (".csv", ".tsv", ".jsonl"):
@@ -84,19 +97,28 @@ def _read_file(path: str, classes: list[str] | None) -> tuple[list[str], list[An
             f"{path}: a list of files ends in .csv, .tsv or .jsonl; of a folder pass the path to Loader itself"
         )
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows = _read_json(path, file) if ending == ".jsonl" else _read_table(path, file, ending)
+        named, rows = _read_json(path, file) if ending == ".jsonl" else ([], _read_table(path, file, ending))
+    if named and classes not in (None, named):
+        raise ValueError(f"{path} names its classes by lines of {CLASS_NAME}: leave classes= out")
     where = [f"{path}: line {row.line}" for row in rows]
     names = [row.path.strip(SPACES) for row in rows]
     if "" in names:
         raise DataError(f"{where[names.index('')]} has no path")
     labels = [row.label.strip(SPACES) for row in rows]
     if not any(labels):
-        return names, None, where
+        return Columns(names, None, where)
     if "" in labels:
         raise DataError(f"{where[labels.index('')]}: a label is missing")
+    if named:
+        places = {name: label for label, name in enumerate(named)}
+        found = [places.get(text, -1) if row.quoted else int(text) for row, text in zip(rows, labels)]
+        wrong = next((at for at, label in enumerate(found) if not 0 <= label < len(named)), None)
+        if wrong is not None:
+            raise DataError(f"{where[wrong]}: label {labels[wrong]} is none of the list's {len(named)} classes")
+        return Columns(names, found, where, named)
     if classes is not None and not all(map(is_whole, labels)):
-        return names, labels, where
-    return names, number_texts(labels, where.__getitem__), where
+        return Columns(names, labels, where)
+    return Columns(names, number_texts(labels, where.__getitem__), where)
 
 
 class _Row(NamedTuple):
@@ -104,6 +126,8 @@ class _Row(NamedTuple):
     path: str
     label: str
     """Empty: none."""
+    quoted: bool = False
+    """Whether the label is a string of JSON."""
 
 
 def _read_table(path: str, file: Any, ending: str) -> list[_Row]:
@@ -129,8 +153,11 @@ def _read_table(path: str, file: Any, ending: str) -> list[_Row]:
     return [_Row(line, row[at[0]], "" if at[1] is None else row[at[1]]) for line, row in rows]
 
 
-def _read_json(path: str, file: Any) -> list[_Row]:
-    rows = []
+def _read_json(path: str, file: Any) -> tuple[list[str], list[_Row]]:
+    """Names of classes that stand before the first file, and the files."""
+    rows: list[_Row] = []
+    classes: list[str] = []
+    chosen: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(file, 1):
         if not line.strip():
             continue
@@ -140,14 +167,37 @@ def _read_json(path: str, file: Any) -> list[_Row]:
             raise DataError(f"{path}: line {number}: {error}") from None
         if not isinstance(fields, dict):
             raise DataError(f"{path}: line {number} is no JSON object")
-        name = next((fields[column] for column in PATH_COLUMNS if column in fields), None)
+        if fields.keys() == {CLASS_NAME}:
+            classes.append(_class_name(f"{path}: line {number}", fields[CLASS_NAME], classes, rows))
+            continue
+        column = next((column for column in PATH_COLUMNS if column in fields), "")
+        name = fields.get(column)
         if not isinstance(name, str):
             raise DataError(f"{path}: line {number} has no path, a string that is called {', '.join(PATH_COLUMNS)}")
-        label = next((fields[c] for c in LABEL_COLUMNS if fields.get(c) is not None), "")
+        labelled = next((c for c in LABEL_COLUMNS if fields.get(c) is not None), "")
+        label = fields.get(labelled, "")
         if isinstance(label, bool) or not isinstance(label, (int, str)):
             raise DataError(f"{path}: line {number}: the label is neither a whole number nor a string: {WAYS_OUT}")
-        rows.append(_Row(number, name, str(label)))
-    return rows
+        for what, member in (("path", column), ("label", labelled)):
+            first, line = chosen.setdefault(what, (member, number)) if member else ("", 0)
+            if member != first:
+                raise DataError(
+                    f"{path}: line {number}: its {what} is in {member!r}, and that of line {line} in {first!r}: give "
+                    "all lines the same"
+                )
+        rows.append(_Row(number, name, str(label), isinstance(label, str)))
+    return classes, rows
+
+
+def _class_name(where: str, name: Any, before: list[str], rows: list[_Row]) -> str:
+    """The name of a class that a line has."""
+    if not isinstance(name, str) or not name.strip(SPACES):
+        raise DataError(f"{where}: {CLASS_NAME!r} is no string, or an empty one")
+    if rows:
+        raise DataError(f"{where}: the name of a class stands behind the first file")
+    if name.strip(SPACES) in before:
+        raise DataError(f"{where}: two classes are called {name.strip(SPACES)}")
+    return name.strip(SPACES)
 
 
 def read_values(paths: Any, columns: Any, rows: int) -> dict[str, list[str]]:
@@ -156,11 +206,11 @@ def read_values(paths: Any, columns: Any, rows: int) -> dict[str, list[str]]:
         raise TypeError(f"columns={columns!r}: pass a list of names, or {{name: values}}")
     if not isinstance(columns, Mapping):
         columns = _read_named(paths, [str(name) for name in columns])
-    taken = (*PATH_COLUMNS, *LABEL_COLUMNS)
+    taken = (*PATH_COLUMNS, *LABEL_COLUMNS, RANGE)
     made = {}
     for name, given in columns.items():
         if name in taken:
-            raise ValueError(f"columns: {name!r} is what paths or labels are called: give it another name")
+            raise ValueError(f"columns: {name!r} is what paths, labels or ranges are called: give it another name")
         if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
             raise TypeError(f"columns: {name!r} is {given!r:.80}: pass one value for each sample")
         made[str(name)] = [_to_text(name, at, value) for at, value in enumerate(_to_list(given))]

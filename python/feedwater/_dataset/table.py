@@ -64,7 +64,8 @@ class Table:
             names = names or list(rows.classes) or None
             found: list[Any] | None = rows.labels
         else:
-            files, found, lines = read_columns(paths, labels, names)
+            given = read_columns(paths, labels, names)
+            files, found, lines, names = given.paths, given.labels, given.lines, names or given.classes
         if root is None and is_list_file(paths):
             root = os.path.dirname(os.path.abspath(os.path.expanduser(paths)))
         if not files:
