@@ -113,6 +113,9 @@ def test_classes_and_order_are_those_of_the_table(data: Path) -> None:
     [
         ("x.csv", "path, label\ncat/000.png, 0\ncat/001.png ,10\ndog/020.png,\u00a02\n", [0, 10, 2]),
         ("x.tsv", "cat/000.png\t0 \ncat/001.png\t 10\ndog/020.png\t2\n", [0, 10, 2]),
+        ("x.csv", "cat/0;0.png\n", "there is no file cat/0;0.png"),
+        ("x.csv", "filepath,label\ncat/000.png,3\n", [3]),
+        ("x.jsonl", '\ufeff{"img_path": "cat/000.png", "label": 3}\n', [3]),
         ("x.csv", "cat/000.png,+1\ncat/001.png,010\ndog/020.png,-0\n", [1, 10, 0]),
         ("x.csv", "cat/000.png,-9223372036854775808\ncat/001.png,0000000000000000000000001\n", [-(1 << 63), 1]),
         ("x.csv", "cat/000.png, b\ncat/001.png,a\ndog/020.png, b \n", [1, 0, 1]),
@@ -398,13 +401,18 @@ def test_what_is_wrong_is_named_with_its_row(error: type[Exception], says: str, 
         ("x.csv", "path,label\na.png,1\nb.png\n", "line 3 has 1 fields"),
         ("x.csv", "path,label\na.png,1\nb.png,\n", "line 3: a label is missing"),
         ("x.csv", 'path,label\n"a.png,1\n', "line"),
+        ("x.csv", "path;label\na.png;1\n", "line 1 has no ',', and is one field: if ';' separates fields"),
+        ("x.tsv", "path,label\na.png,1\n", "line 1 has no .*, and is one field: if ',' separates fields"),
+        ("x.csv", "photo,label\na.png,1\n", "line 1 names no column called path, .*: call the columns path and label"),
+        ("x.csv", b"\xff\xfep\0a\0", "x.csv is written in UTF-16"),
+        ("x.jsonl", b"\xfe\xff\0{", "x.jsonl is written in UTF-16"),
         ("x.jsonl", "{\n", "line 1"),
         ("x.jsonl", "[1]\n", "line 1 is no JSON object"),
         ("x.jsonl", '{"label": 1}\n', "line 1 has no path"),
     ],
 )
-def test_files_that_are_no_tables(tmp_path: Path, name: str, text: str, says: str) -> None:
-    (tmp_path / name).write_text(text)
+def test_files_that_are_no_tables(tmp_path: Path, name: str, text: str | bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(DataError, match=says):
         Table(tmp_path / name)
 

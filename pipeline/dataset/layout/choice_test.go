@@ -79,12 +79,12 @@ func TestChoicesThatAreNotThere(t *testing.T) {
 		{Choice{Label: "index"}, []string{"a.jpg A", "a.cls 1"}, `"a" has no label: label= names a member .index, and it has .jpg, .cls`},
 		{Choice{Label: "json:l"}, []string{"a.jpg A"}, `"a" has no label: label= names "l" in a member .json`},
 		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"m": 1}`}, `the label in "a.json": no member "l"`},
-		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": "cat"}`}, `"cat": labels of tar files are whole numbers`},
-		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": 1.5}`}, `"1.5": labels of tar files are whole numbers`},
-		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": [1, 2]}`}, `labels of tar files are whole numbers`},
+		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": "cat"}`}, `the label in "a.json": it is a name: labels of tar files are whole numbers`},
+		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": 1.5}`}, `it is a number with a point, an exponent or digits of another script: labels of tar`},
+		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": [1, 2]}`}, `it is neither a number nor a text: labels of tar files are whole numbers`},
 		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": null}`}, `labels of tar files are whole numbers`},
 		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json [1]`}, `no JSON object`},
-		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": 1`}, `no JSON object`},
+		{Choice{Label: "json:l"}, []string{"a.jpg A", `a.json {"l": 1`}, `no JSON object, see its byte 7`},
 	} {
 		root := write(t, shardOf(t, tar.FormatPAX, c.members...))
 		_, err := scanned(t.Context(), Tar{Pattern: "0.tar", Choice: c.choice}, folderOf(t, root))
@@ -98,7 +98,7 @@ func TestChoicesThatAreNotThere(t *testing.T) {
 		name, text, says string
 	}{
 		{txt, "x.csv", "path,label\na.jpg,1\n", `x.csv: no column is called "txt"; it has path, label`},
-		{txt, "x.csv", "a.jpg,1\n", "x.csv: line 1 names no columns, and txt"},
+		{txt, "x.csv", "a.jpg,1\n", "x.csv: line 1 names no column of paths, and txt"},
 		{txt, "x.jsonl", `{"path": "a.jpg", "txt": "a"}` + "\n" + `{"path": "b.jpg", "txt": null}`, `x.jsonl: line 2 has no "txt"`},
 		{Choice{Label: "fine"}, "x.csv", "path,label\na.jpg,1\n", `no column is called "fine"`},
 		{Choice{Label: "fine"}, "x.jsonl", `{"path": "a.jpg", "label": 1}`, `line 1 has no label "fine"`},

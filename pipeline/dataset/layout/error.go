@@ -11,3 +11,13 @@ func (e *layoutError) Error() string { return e.text }
 func (e *layoutError) Is(target error) bool { return target == ErrLayout }
 
 func wrong(format string, args ...any) error { return &layoutError{fmt.Sprintf(format, args...)} }
+
+// untoldError has words of its own in place of those of its cause, which tell what nobody may read.
+type untoldError struct {
+	text  string
+	cause error
+}
+
+func (e *untoldError) Error() string { return e.text }
+
+func (e *untoldError) Unwrap() error { return e.cause }

@@ -20,18 +20,18 @@ type Choice struct {
 }
 
 // find finds the columns of labels and of values in the head of a list. Where no label is named it is one of those
-// that are called one of these names; -1: there is none.
-func (c Choice) find(list string, head, called []string) (label int, values []int, err error) {
+// that are called one of these names; -1: there is none. Errors name the columns if they may be shown.
+func (c Choice) find(list string, head, called []string, shown bool) (label int, values []int, err error) {
 	if c.Label != "" {
 		called = []string{c.Label}
 	}
 	if label = column(head, called); label < 0 && c.Label != "" {
-		return -1, nil, noColumn(list, c.Label, head)
+		return -1, nil, noColumn(list, c.Label, head, shown)
 	}
 	for _, name := range c.Values {
 		at := column(head, []string{name})
 		if at < 0 {
-			return -1, nil, noColumn(list, name, head)
+			return -1, nil, noColumn(list, name, head, shown)
 		}
 		values = append(values, at)
 	}
@@ -105,14 +105,17 @@ func (r labelRule) parse(text []byte) (int64, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return 0, fmt.Errorf("no JSON object: %w", err)
+		return 0, fmt.Errorf("no JSON object%s", placeIn(err))
 	}
 	value, there := object[r.key]
 	if !there {
 		return 0, fmt.Errorf("no member %q", r.key)
 	}
 	if len(value) > maxLabelBytes {
-		return 0, fmt.Errorf("%.20s…: %w", value, errNoNumber)
+		return 0, fmt.Errorf("it has %d bytes: %w", len(value), errNoNumber)
+	}
+	if strings.ContainsAny(string(value[:1]), "[{ntf") {
+		return 0, fmt.Errorf("it is neither a number nor a text: %w", errNoNumber)
 	}
 	var quoted string
 	if json.Unmarshal(value, &quoted) == nil {
@@ -122,9 +125,13 @@ func (r labelRule) parse(text []byte) (int64, error) {
 }
 
 func parseLabel(text string) (int64, error) {
-	label, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.20q: %w", text, errNoNumber)
+	text = strings.TrimSpace(text)
+	label, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case text == "":
+		return 0, fmt.Errorf("it is empty: %w", errNoNumber)
+	case err != nil:
+		return 0, fmt.Errorf("it is %s: %w", kindOf(text), errNoNumber)
 	}
 	return label, nil
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -54,8 +55,9 @@ type labels struct {
 	numbers  bool // all are
 	classes  map[string]*classCount
 	names    []string
-	bytes    int   // of all names
-	counts   []int // samples of each class that the list itself names; else nil
+	bytes    int    // of all names
+	counts   []int  // samples of each class that the list itself names; else nil
+	heading  string // see row
 }
 
 type classCount struct{ label, samples int }
@@ -74,7 +76,7 @@ func (l *labels) name(list List, r row) error {
 	case l.rows > 0:
 		return wrong("%s: the name of a class stands behind the first file", list.where(r))
 	case l.classes[r.className] != nil:
-		return wrong("%s: two classes are called %.200q", list.Name, r.className)
+		return wrong("%s: two classes are called %s", list.Name, list.show("%.200q", r.className))
 	case !l.fits(r.className):
 		return wrong("%s: %v", list.where(r), errClasses)
 	}
@@ -96,7 +98,7 @@ func (l *labels) addNamed(list List, r row) error {
 	}
 	label, _ := l.of(r)
 	if label < 0 || label >= int64(len(l.names)) {
-		return wrong("%s: label %.200s is none of the list's %d classes", list.where(r), r.label, len(l.names))
+		return wrong("%s: label %s is none of the list's %d classes", list.where(r), list.show("%.200s", r.label), len(l.names))
 	}
 	l.counts[label]++
 	return nil
@@ -136,6 +138,14 @@ func (l *labels) add(list List, r row) error {
 	}
 	l.classes[strings.Clone(r.label)] = &classCount{samples: 1}
 	return nil
+}
+
+// explainHeading adds to the error of a list what its first line may be.
+func (l *labels) explainHeading(err error) error {
+	if l.heading == "" || !errors.Is(err, ErrLayout) {
+		return err
+	}
+	return wrong("%v. %s", err, l.heading)
 }
 
 // sort numbers the classes.

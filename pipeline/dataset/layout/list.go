@@ -57,6 +57,7 @@ type row struct {
 	className string
 	values    []string
 	span      *byteRange // of the file; nil: all of it
+	heading   string     // what to say of it if the list cannot be read: it may be no file, but names of columns
 }
 
 // rowReader reads lines; io.EOF behind the last.
@@ -66,9 +67,13 @@ type rowReader interface{ next() (row, error) }
 // keeps 8 bytes, to find paths that come twice.
 func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
 	labels, a, err := l.labels(ctx, from)
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.scan(ctx, from, o, to, labels, a)
 	}
+	return labels.explainHeading(err)
+}
+
+func (l List) scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder, labels *labels, a store.Attributes) error {
 	if l.Table == "" {
 		to.Watch(l.Name, a)
 	}
@@ -101,6 +106,18 @@ func watchServer(ctx context.Context, from store.Store, to *manifest.Builder) er
 	return err
 }
 
+// isShown reports whether messages may show what the list says: it is one by its name, or a table, which is its trainer's. Any other file
+// may be named by layout=, and what that holds is told to nobody.
+func (l List) isShown() bool { return l.Table != "" || IsList(l.Name) }
+
+// show is a text of the list for messages, by a verb of fmt.
+func (l List) show(verb, text string) string {
+	if !l.isShown() {
+		return fmt.Sprintf("a text of %d bytes", len(text))
+	}
+	return fmt.Sprintf(verb, text)
+}
+
 // where names a line of the list.
 func (l List) where(r row) string {
 	if l.Table != "" {
@@ -115,7 +132,7 @@ func (l List) openTable(ctx context.Context) (rowReader, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rows := newJSONReader(l.Name, &cancelledReader{ctx, f}, l.Choice)
+	rows := newJSONReader(l, &cancelledReader{ctx, f})
 	rows.asWritten = true
 	return rows, func() { _ = f.Close() }, nil // it was read
 }
@@ -143,14 +160,18 @@ func (l List) open(ctx context.Context, from store.Store) (rowReader, store.Attr
 	if format == "" {
 		format = FormatOfList(l.Name)
 	}
+	text, err := readText(l.Name, o)
+	if err != nil {
+		return nil, a, err
+	}
 	if format == "jsonl" {
-		return newJSONReader(l.Name, o, l.Choice), a, nil
+		return newJSONReader(l, text), a, nil
 	}
 	comma := ','
 	if format == "tsv" {
 		comma = '\t'
 	}
-	rows, err := newTableReader(l.Name, o, comma, l.Choice)
+	rows, err := newTableReader(l, text, comma)
 	return rows, a, err
 }
 
@@ -189,6 +210,9 @@ func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attr
 		if r.className != "" {
 			return found.name(l, r)
 		}
+		if r.heading != "" {
+			found.heading = r.heading
+		}
 		key, err := l.key(r)
 		if err != nil {
 			return err
@@ -198,7 +222,7 @@ func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attr
 		}
 		sum := maphash.String(seed, key)
 		if _, twice := seen[sum]; twice {
-			return wrong("%s: %.200q is in the list twice", l.where(r), r.path)
+			return wrong("%s: %s is in the list twice", l.where(r), l.show("%.200q", r.path))
 		}
 		seen[sum] = struct{}{}
 		return found.add(l, r)
@@ -218,9 +242,9 @@ func (l List) key(r row) (string, error) {
 	case r.path == "":
 		return "", wrong("%s has no path", l.where(r))
 	case path.IsAbs(key) || key == "." || key == ".." || strings.HasPrefix(key, "../"):
-		return "", wrong("%s: %.200q leads out of the folder of the list, %s", l.where(r), r.path, l.Root)
+		return "", wrong("%s: %s leads out of the folder of the list", l.where(r), l.show("%.200q", r.path))
 	case len(key) > manifest.MaxKeyBytes || strings.ContainsRune(key, 0):
-		return "", wrong("%s: %.200q is no path", l.where(r), r.path)
+		return "", wrong("%s: %s is no path", l.where(r), l.show("%.200q", r.path))
 	}
 	return key, nil
 }

@@ -23,6 +23,9 @@ func listed(t testing.TB, name, text string) (string, *manifest.Manifest, error)
 func TestLists(t *testing.T) {
 	for name, c := range map[string]struct{ list, text, want, classes string }{
 		"header":       {"l.csv", "label,path\n7,a/2.jpg\n-1,a/1.jpg\n", "a/2.jpg 7, a/1.jpg -1", ""},
+		"filepath":     {"l.csv", "filepath,label\na/2.jpg,7\n", "a/2.jpg 7", ""},
+		"image_path":   {"l.csv", "label,Image_Path\n7,a/2.jpg\n", "a/2.jpg 7", ""},
+		"a mark, {}":   {"l.jsonl", "\ufeff" + `{"img_path": "a/1.jpg", "label": 3}`, "a/1.jpg 3", ""},
 		"no header":    {"l.csv", "a/2.jpg,7\r\n\r\nb/3.jpg,8", "a/2.jpg 7, b/3.jpg 8", ""},
 		"quoted":       {"l.csv", "\"a,b.jpg\",1\né.png,2\n", "a,b.jpg 1, é.png 2", ""},
 		"a mark":       {"l.csv", "\ufefffile_name,class\na/1.jpg,x\n", "a/1.jpg 0", "x:1"},
@@ -81,7 +84,7 @@ func TestListsThatAreNoData(t *testing.T) {
 		"no such file":     {"l.csv", "a/1.jpg,1\na/9.jpg,2\n", "line 2: there is no file a/9.jpg"},
 		"a folder":         {"l.csv", "a,1\n", "line 1: a is not a regular file"},
 		"a label missing":  {"l.csv", "a/1.jpg,1\na/2.jpg,\n", "line 2: a label is missing"},
-		"a field missing":  {"l.csv", "a/1.jpg,1\na/2.jpg\n", "line 2: wrong number of fields"},
+		"a field missing":  {"l.csv", "a/1.jpg,1\na/2.jpg\n", "line 2 has 1 of 2 fields"},
 		"twice":            {"l.csv", "a/1.jpg,1\nb/3.jpg,2\na/./1.jpg,3\n", `line 3: "a/./1.jpg" is in the list twice`},
 		"climbs out":       {"l.csv", "../x.jpg,1\n", "line 1: \"../x.jpg\" leads out"},
 		"absolute":         {"l.csv", "/etc/hostname,1\n", "leads out"},
@@ -89,7 +92,7 @@ func TestListsThatAreNoData(t *testing.T) {
 		"a long line":      {"l.csv", "a/1.jpg,1\n" + strings.Repeat("x", 1<<20) + ",1\n", "a line of more than"},
 		"a long line, {}":  {"l.jsonl", `{"path": "` + strings.Repeat("x", 1<<20), "line 1: a line of more than"},
 		"an open quote":    {"l.csv", "a/1.jpg,1\n\"a/2.jpg,1\n", "line"},
-		"unknown columns":  {"l.csv", "x,y,z\na/1.jpg,1,2\n", "line 1: no column is called path"},
+		"unknown columns":  {"l.csv", "x,y,z\na/1.jpg,1,2\n", "line 1 names no column called path, file_name, .* it has x, y, z"},
 		"no JSON":          {"l.jsonl", "{\"path\": \"a/1.jpg\"}\n{", "line 2"},
 		"no object":        {"l.jsonl", "[1]", "line 1"},
 		"a path of 3":      {"l.jsonl", `{"path": 3}`, `line 1: "path" is no string`},
@@ -112,14 +115,48 @@ func TestListsThatAreNoData(t *testing.T) {
 		"labels of 17 MiB": {"l.csv", longNames("%[1]s.jpg,%[1]s%[2]s"), "line 274: more than"},
 		"other labels":     {"l.jsonl", `{"path": "a/1.jpg", "label": 1}` + "\n" + `{"path": "a/2.jpg", "target": 2}`, `line 2: its label is in "target", and that of line 1 in "label"`},
 		"other paths":      {"l.jsonl", `{"path": "a/1.jpg"}` + "\n" + `{"file": "a/2.jpg"}`, `line 2: its path is in "file", and that of line 1 in "path"`},
+		"UTF-16":           {"l.csv", "\xff\xfep\x00a\x00", "l.csv is written in UTF-16: save it as UTF-8"},
+		"UTF-16, {}":       {"l.jsonl", "\xfe\xff\x00{", "l.jsonl is written in UTF-16"},
+		"CR alone":         {"l.csv", "path,label\ra/1.jpg,1\ra/2.jpg,2\r", "its lines end in CR alone"},
+		"semicolons":       {"l.csv", "path;label\na/1.jpg;1\n", "line 1: there is no file path;label. Line 1 has no ',', and is one field: if ';' separates fields, save it with ','"},
+		"semicolons alone": {"l.csv", "a/1.jpg;1\na/2.jpg;2\n", "if ';' separates fields"},
+		"commas in .tsv":   {"l.tsv", "path,label\na/1.jpg,1\n", "if ',' separates fields, save it with '\\t'"},
+		"another heading":  {"l.csv", "photo,label\na/1.jpg,1\n", "line 2: the label is a whole number, and those before are not: .* Line 1 names no column called path, .*: if it is a heading, call the columns path and label"},
+		"a heading alike":  {"l.csv", "photo,kind\na/1.jpg,cat\n", "line 1: there is no file photo. Line 1 names no column called path"},
+		"no heading":       {"l.csv", "a/9.jpg,1\n", "line 1: there is no file a/9.jpg"},
+		"a comma too many": {"l.csv", "path,label\na,b.jpg,1\n", "line 2 has 3 of 2 fields; one with ',' in it stands in quotes"},
 		"a label of 1.5":   {"l.jsonl", `{"path": "a/1.jpg", "label": 1.5}`, `line 1: "label" is neither`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := listed(t, c.list, c.text)
-			if !errors.Is(err, ErrLayout) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.list) {
+			if !errors.Is(err, ErrLayout) || !matches(c.says, err.Error()) || !strings.Contains(err.Error(), c.list) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestFilesThatAreNoListsAreNotShown: what a file holds that is called otherwise than a list is told to nobody who names it as one.
+func TestFilesThatAreNoListsAreNotShown(t *testing.T) {
+	texts := []string{
+		"KEY=SECRET\n", "SECRET,1\n", "path,SECRET\na/9.jpg,1\n", "SECRET,b,c\n", "path,label\nSECRET,1\n", "path,label\n../SECRET,1\n", "path,label\na\x00SECRET,1\n",
+		"path,label\n" + strings.Repeat("SECRET", 60) + ",1\n", "path,label\na/1.jpg,1\na/2.jpg,SECRET\n", "a/1.jpg,1\n\"SECRET,1\n", "a/1.jpg,S\"ECRET\n", "a;SECRET\n", "a,1\n",
+		`{"path": "SECRET"}`, `{"SECRET": 1}`, `{"path": 3, "SECRET": 1}`, `{"path": "a/1.jpg", "label": 1.5, "x": SECRET}`, `SECRET`, `"SECRET"`, `{"path": "a/1.jpg", "label": ["SECRET"]}`,
+		`{"class_name": "SECRET"}` + "\n" + `{"class_name": "SECRET"}`, `{"class_name": "b"}` + "\n" + `{"path": "a/1.jpg", "label": "SECRET"}`, `{"path": "a/1.jpg"}` + "\n" + `{"path": "./a/1.jpg"}`,
+	}
+	root := grow(t, t.TempDir(), "a/1.jpg", "a/2.jpg")
+	for _, text := range texts {
+		must(t, os.WriteFile(root+"/.env", []byte(text), 0o600))
+		for _, format := range ListFormats {
+			for _, choice := range []Choice{{}, {Label: "KEY"}, {Values: []string{"KEY"}}} {
+				_, err := scanned(t.Context(), List{Name: ".env", Format: format, Root: root, Choice: choice}, folderOf(t, root))
+				for _, hidden := range []string{"SECRET", "'S'", "S\"", "a/1", "a/9", "a;"} {
+					if err == nil || strings.Contains(err.Error(), hidden) {
+						t.Errorf("%.40q as %s: %v", text, format, err)
+					}
+				}
+			}
+		}
 	}
 }
 

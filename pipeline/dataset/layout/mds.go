@@ -72,7 +72,7 @@ func readIndex(ctx context.Context, from store.Store) (x indexFile, a store.Attr
 		return x, a, err
 	}
 	if err := json.Unmarshal(text, &x); err != nil {
-		return x, a, wrong("%s is no index of shards: %v", mdsIndex, err)
+		return x, a, wrong("%s is no index of shards: no JSON object, or one of other members%s", mdsIndex, placeIn(err))
 	}
 	return x, a, nil
 }
@@ -146,10 +146,9 @@ func (x *indexFile) byName() ([]string, map[string]*mdsShard, error) {
 		case by[name] != nil:
 			return nil, nil, wrong("%s names the shard %.99s twice", mdsIndex, name)
 		case s.Format != "mds":
-			return nil, nil, wrong("%s: %.99s has the format %.20q, and only mds is read: write it by MDSWriter", mdsIndex, name, s.Format)
+			return nil, nil, wrong("%s: %.99s has another format than mds, which alone is read: write it by MDSWriter", mdsIndex, name)
 		case s.Compression != nil && *s.Compression != "":
-			return nil, nil, wrong("%s: %.99s is compressed by %.20s: no picture in it can be read alone; write it by MDSWriter(compression=None)",
-				mdsIndex, name, *s.Compression)
+			return nil, nil, wrong("%s: %.99s is compressed: no picture in it can be read alone; write it by MDSWriter(compression=None)", mdsIndex, name)
 		case len(s.Names) == 0 || len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names):
 			return nil, nil, wrong("%s: the columns of %.99s make no sense", mdsIndex, name)
 		case s.Samples < 0 || s.Samples > s.Raw.Bytes/4:
@@ -183,7 +182,7 @@ func (l MDS) choose(s *mdsShard) (*mdsColumns, error) {
 		return nil, wrong("%s: the pictures in %q are of type %.20q, and have to be files: bytes, jpeg or png", s.Raw.Basename, s.Names[c.image], e)
 	}
 	var err error
-	if c.label, c.values, err = l.find(s.Raw.Basename, s.Names, numberColumns); err != nil {
+	if c.label, c.values, err = l.find(s.Raw.Basename, s.Names, numberColumns, true); err != nil {
 		return nil, err
 	}
 	if c.label >= 0 && integerBytes(s.Encodings[c.label]) == 0 {
@@ -360,7 +359,7 @@ func (c *mdsColumns) readLabel(o *object, at manifest.SampleValue) (int64, error
 	if n < 0 {
 		label, err := strconv.ParseInt(string(text), 10, 64)
 		if err != nil {
-			return 0, wrong("%s: the label %.20q is no whole number", c.shard.Raw.Basename, text)
+			return 0, wrong("%s: the label is no whole number, but %s", c.shard.Raw.Basename, kindOf(string(text)))
 		}
 		return label, nil
 	}

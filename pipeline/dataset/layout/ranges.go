@@ -141,11 +141,13 @@ func (l List) stat(ctx context.Context, from store.Store, o Options, r row, name
 	question.End()
 	switch {
 	case store.LeadsNowhere(err):
-		return a, wrong("%s: there is no file %.200s", l.where(r), name)
+		return a, wrong("%s: there is no file %s", l.where(r), l.show("%.200s", name))
+	case err != nil && !l.isShown():
+		return a, &untoldError{fmt.Sprintf("%s: it cannot be asked for", l.where(r)), err}
 	case err != nil:
 		return a, fmt.Errorf("%s: %w", l.where(r), &fs.PathError{Op: "stat", Path: name, Err: err})
 	case a.Kind != store.KindFile:
-		return a, wrong("%s: %.200s is %v", l.where(r), name, store.ErrNoFile)
+		return a, wrong("%s: %s is %v", l.where(r), l.show("%.200s", name), store.ErrNoFile)
 	}
 	return a, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // pathColumns and labelColumns are what the columns of a list may be called. The first one that there is counts.
 var (
-	pathColumns  = []string{"path", "file_name", "filename", "file", "image"}
+	pathColumns  = []string{"path", "file_name", "filename", "file", "image", "filepath", "file_path", "image_path", "img_path", "img"}
 	labelColumns = []string{"label", "class", "target"}
 )
 
@@ -50,7 +50,7 @@ func (l *lineLimit) Read(p []byte) (int, error) {
 
 // tableReader reads a table with commas or tabs.
 type tableReader struct {
-	name        string
+	list        List
 	csv         *csv.Reader
 	path, label int // columns; label -1: none
 	values      []int
@@ -58,12 +58,24 @@ type tableReader struct {
 	last        int // line that was read
 }
 
-func newTableReader(name string, from io.Reader, comma rune, choice Choice) (*tableReader, error) {
+// readText begins to read a list, behind its mark of UTF-8 if it has one. It refuses what is written otherwise than in lines of UTF-8.
+func readText(name string, from io.Reader) (*bufio.Reader, error) {
 	text := bufio.NewReader(&lineLimit{from: from})
-	if mark, err := text.Peek(3); err == nil && string(mark) == "\ufeff" {
+	begin, _ := text.Peek(4096) // an error is told where the list is read
+	switch {
+	case bytes.HasPrefix(begin, []byte("\ufeff")):
 		_, _ = text.Discard(3) // they were peeked at
+	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
+		return nil, wrong("%s is written in UTF-16: save it as UTF-8", name)
 	}
-	t := &tableReader{name: name, csv: csv.NewReader(text), label: -1}
+	if at := bytes.IndexAny(begin, "\r\n"); at >= 0 && at < len(begin)-1 && begin[at] == '\r' && begin[at+1] != '\n' {
+		return nil, wrong("%s: its lines end in CR alone, as of old Macs: save it with LF, or CR LF", name)
+	}
+	return text, nil
+}
+
+func newTableReader(list List, text io.Reader, comma rune) (*tableReader, error) {
+	t := &tableReader{list: list, csv: csv.NewReader(text), label: -1}
 	t.csv.Comma, t.csv.ReuseRecord = comma, true
 	t.csv.LazyQuotes, t.csv.TrimLeadingSpace = comma == '\t', comma != '\t' // tabs are spaces too
 	head, err := t.csv.Read()
@@ -74,28 +86,50 @@ func newTableReader(name string, from io.Reader, comma rune, choice Choice) (*ta
 		return nil, t.broken(err)
 	}
 	if t.path = column(head, pathColumns); t.path >= 0 {
-		t.label, t.values, err = choice.find(name, head, labelColumns)
+		t.label, t.values, err = list.find(list.Name, head, labelColumns, list.isShown())
 		return t, err
 	}
-	if choice.Label != "" || len(choice.Values) > 0 {
-		asked := strings.Trim(strings.Join(append(choice.Values[:len(choice.Values):len(choice.Values)], choice.Label), ", "), ", ")
-		return nil, wrong("%s: line 1 names no columns, and %s is asked for: begin with a line like path,label,caption", name, asked)
+	if list.Label != "" || len(list.Values) > 0 {
+		asked := strings.Trim(strings.Join(append(list.Values[:len(list.Values):len(list.Values)], list.Label), ", "), ", ")
+		return nil, wrong("%s: line 1 names no column of paths, and %s is asked for: begin with a line like path,label,caption", list.Name, asked)
 	}
 	if len(head) > 2 {
-		return nil, wrong("%s: line 1: no column is called %s, and without such a line a list has a path and a label in each line",
-			name, strings.Join(pathColumns, ", "))
+		return nil, wrong("%s: line 1 names no column called %s, and without such a line a list has a path and a label in each line; it has %s",
+			list.Name, strings.Join(pathColumns, ", "), namesOf(head, list.isShown()))
 	}
 	t.path, t.label = 0, len(head)-2
 	if t.label >= 0 {
 		t.label = 1
 	}
 	first := t.row(head)
+	first.heading = headingOf(head, comma)
 	t.first = &first
 	return t, nil
 }
 
-func noColumn(list, name string, head []string) error {
-	return wrong("%s: no column is called %.99q; it has %.999s", list, name, strings.Join(head, ", "))
+// headingOf is what to say of the first line of a table without names of columns, if the table cannot be read; empty: nothing.
+func headingOf(head []string, comma rune) string {
+	for _, other := range []rune{';', '\t', ',', '|'} {
+		if len(head) == 1 && other != comma && strings.ContainsRune(head[0], other) {
+			return fmt.Sprintf("Line 1 has no %q, and is one field: if %q separates fields, save it with %q", comma, other, comma)
+		}
+	}
+	if isPicture([]byte(strings.TrimSpace(head[0]))) {
+		return ""
+	}
+	return fmt.Sprintf("Line 1 names no column called %s: if it is a heading, call the columns path and label", strings.Join(pathColumns, ", "))
+}
+
+func noColumn(list, name string, head []string, shown bool) error {
+	return wrong("%s: no column is called %.99q; it has %s", list, name, namesOf(head, shown))
+}
+
+// namesOf are names of columns for messages; of a file that may be no list only how many there are.
+func namesOf(head []string, shown bool) string {
+	if !shown {
+		return fmt.Sprintf("%d columns", len(head))
+	}
+	return fmt.Sprintf("%.999s", strings.Join(head, ", "))
 }
 
 // column is where a column of one of these names is; -1: nowhere.
@@ -128,9 +162,9 @@ func (t *tableReader) broken(err error) error {
 	case errors.As(err, new(*store.ChangedError)):
 		return err
 	case errors.As(err, &parse):
-		return wrong("%s: line %d: %v", t.name, parse.Line, parse.Err)
+		return wrong("%s: line %d: %v", t.list.Name, parse.Line, parse.Err)
 	case errors.Is(err, errLongLine):
-		return wrong("%s: behind line %d: %v", t.name, t.last, err)
+		return wrong("%s: behind line %d: %v", t.list.Name, t.last, err)
 	}
 	return err
 }
@@ -144,6 +178,10 @@ func (t *tableReader) next() (row, error) {
 	if errors.Is(err, io.EOF) {
 		return row{}, io.EOF
 	}
+	if errors.Is(err, csv.ErrFieldCount) {
+		line, _ := t.csv.FieldPos(0)
+		return row{}, wrong("%s: line %d has %d of %d fields; one with %q in it stands in quotes", t.list.Name, line, len(fields), t.csv.FieldsPerRecord, t.csv.Comma)
+	}
 	if err != nil {
 		return row{}, t.broken(err)
 	}
@@ -152,19 +190,18 @@ func (t *tableReader) next() (row, error) {
 
 // jsonReader reads a JSON object in each line.
 type jsonReader struct {
-	name   string
-	choice Choice
-	lines  *bufio.Scanner
-	line   int
-	rows   int // files before this line
+	list  List
+	lines *bufio.Scanner
+	line  int
+	rows  int // files before this line
 	// path and label are the members that had them first: the others have them there too.
 	path, label chosenMember
 	// asWritten keeps spaces at the ends of paths, labels and names of classes.
 	asWritten bool
 }
 
-func newJSONReader(name string, from io.Reader, choice Choice) *jsonReader {
-	r := &jsonReader{name: name, choice: choice, lines: bufio.NewScanner(from)}
+func newJSONReader(list List, from io.Reader) *jsonReader {
+	r := &jsonReader{list: list, lines: bufio.NewScanner(from)}
 	r.lines.Buffer(nil, maxLine)
 	return r
 }
@@ -180,7 +217,7 @@ func (j *jsonReader) next() (row, error) {
 	}
 	switch err := j.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return row{}, wrong("%s: line %d: %v", j.name, j.line+1, errLongLine)
+		return row{}, wrong("%s: line %d: %v", j.list.Name, j.line+1, errLongLine)
 	case err != nil:
 		return row{}, err
 	}
@@ -190,7 +227,7 @@ func (j *jsonReader) next() (row, error) {
 func (j *jsonReader) row(text []byte) (row, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return row{}, wrong("%s: line %d: %v", j.name, j.line, err)
+		return row{}, wrong("%s is no JSON object%s", j.at(), placeIn(err))
 	}
 	r := row{line: j.line}
 	if value, there := fields[classNameMember]; there && len(fields) == 1 {
@@ -212,9 +249,9 @@ func (j *jsonReader) row(text []byte) (row, error) {
 // at names the line, of a table the row.
 func (j *jsonReader) at() string {
 	if j.asWritten {
-		return fmt.Sprintf("%s: row %d", j.name, j.rows)
+		return fmt.Sprintf("%s: row %d", j.list.Name, j.rows)
 	}
-	return fmt.Sprintf("%s: line %d", j.name, j.line)
+	return fmt.Sprintf("%s: line %d", j.list.Name, j.line)
 }
 
 // chosenMember is the one of several members that the first row has which has one.
@@ -266,7 +303,7 @@ func (j *jsonReader) setRange(r *row, fields map[string]json.RawMessage) error {
 
 // setValues finds the values of a row.
 func (j *jsonReader) setValues(r *row, fields map[string]json.RawMessage) error {
-	for _, name := range j.choice.Values {
+	for _, name := range j.list.Values {
 		value, there := fields[name]
 		if !there || string(value) == "null" {
 			return wrong("%s has no %q", j.at(), name)
@@ -280,6 +317,15 @@ func (j *jsonReader) setValues(r *row, fields map[string]json.RawMessage) error 
 	return nil
 }
 
+// placeIn says where a text stops to be JSON.
+func placeIn(err error) string {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Sprintf(", see its byte %d", syntax.Offset)
+	}
+	return ""
+}
+
 // trim is a text without spaces at its ends, unless it is to stay as it is written.
 func (j *jsonReader) trim(text string) string {
 	if j.asWritten {
@@ -291,8 +337,8 @@ func (j *jsonReader) trim(text string) string {
 // setLabel finds the label of a row.
 func (j *jsonReader) setLabel(r *row, fields map[string]json.RawMessage) error {
 	names := labelColumns
-	if j.choice.Label != "" {
-		names = []string{j.choice.Label}
+	if j.list.Label != "" {
+		names = []string{j.list.Label}
 	}
 	for _, name := range names {
 		value, there := fields[name]
@@ -313,8 +359,8 @@ func (j *jsonReader) setLabel(r *row, fields map[string]json.RawMessage) error {
 		}
 		break
 	}
-	if j.choice.Label != "" && !r.labelled {
-		return wrong("%s has no label %q", j.at(), j.choice.Label)
+	if j.list.Label != "" && !r.labelled {
+		return wrong("%s has no label %q", j.at(), j.list.Label)
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func TestTarsThatAreNoData(t *testing.T) {
 		"symbolic link":        {[][]byte{special(tar.Header{Name: "a.jpg", Typeflag: tar.TypeSymlink, Linkname: "b"})}, `"a.jpg" is no plain file`},
 		"sparse":               {[][]byte{sparse}, "a.jpg"},
 		"a name of 8 GiB":      {[][]byte{huge}, "0.tar: no tar file"},
-		"a label of words":     {[][]byte{of("a.jpg A", "a.cls cat")}, `"a.cls": "cat": labels of tar files are whole numbers`},
+		"a label of words":     {[][]byte{of("a.jpg A", "a.cls cat")}, `"a.cls": it is a name: labels of tar files are whole numbers`},
 		"a long label":         {[][]byte{of("a.jpg A", "a.cls "+strings.Repeat("1", 100))}, `"a.cls" has 100 bytes`},
 		"a label is missing":   {[][]byte{of("a.jpg A", "a.cls 1", "b.jpg B")}, `"b"`},
 		"a shard without":      {[][]byte{of("a.jpg A", "a.cls 1"), of("b.jpg B")}, "0.tar and 1.tar"},

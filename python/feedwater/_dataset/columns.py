@@ -12,7 +12,18 @@ from .labels import SPACES, WAYS_OUT, is_whole, number_texts
 
 __all__ = ["is_list_file", "read_columns", "read_values"]
 
-PATH_COLUMNS = ("path", "file_name", "filename", "file", "image")
+PATH_COLUMNS = (
+    "path",
+    "file_name",
+    "filename",
+    "file",
+    "image",
+    "filepath",
+    "file_path",
+    "image_path",
+    "img_path",
+    "img",
+)
 LABEL_COLUMNS = ("label", "class", "target")
 """What columns may be called, in a file and in a DataFrame. The first one that there is counts."""
 CLASS_NAME = "class_name"
@@ -96,6 +107,9 @@ def _read_file(path: str, classes: list[str] | None) -> Columns:
         raise DataError(
             f"{path}: a list of files ends in .csv, .tsv or .jsonl; of a folder pass the path to Loader itself"
         )
+    with open(path, "rb") as binary:
+        if binary.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(f"{path} is written in UTF-16: save it as UTF-8")
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         named, rows = _read_json(path, file) if ending == ".jsonl" else ([], _read_table(path, file, ending))
     if named and classes not in (None, named):
@@ -146,11 +160,27 @@ def _read_table(path: str, file: Any, ending: str) -> list[_Row]:
     if any(name.lower() in PATH_COLUMNS for name in head) or len(head) > 2:
         at = _find_columns(head, path)
         del rows[0]
+    else:
+        _check_first(path, [row for _, row in rows[:2]], "\t" if tabs else ",")
     width = max((place for place in at if place is not None), default=0) + 1
     for line, row in rows:
         if len(row) < width:
             raise DataError(f"{path}: line {line} has {len(row)} fields, and needs {width}")
     return [_Row(line, row[at[0]], "" if at[1] is None else row[at[1]]) for line, row in rows]
+
+
+def _check_first(path: str, rows: list[list[str]], comma: str) -> None:
+    """Raises DataError where the first line is no row: other signs separate its fields, or it names unknown columns."""
+    first, endings = rows[0], [os.path.splitext(row[0])[1] for row in rows]
+    other = next((sign for sign in ";\t,|" if sign != comma and sign in first[0]), None)
+    if len(first) == 1 and other is not None and (not endings[0] or other in endings[0]):
+        raise DataError(
+            f"{path}: line 1 has no {comma!r}, and is one field: if {other!r} separates fields, save it with {comma!r}"
+        )
+    if not endings[0] and endings[1:] not in ([], [""]):
+        raise DataError(
+            f"{path}: line 1 names no column called {', '.join(PATH_COLUMNS)}: call the columns path and label"
+        )
 
 
 def _read_json(path: str, file: Any) -> tuple[list[str], list[_Row]]:
