@@ -101,6 +101,15 @@ func (j *job) isResumed() bool {
 	return o.Fingerprint != "" && o.Numerics != "" && o.Revisions != nil
 }
 
+// pinStore pins the store that a node reads which takes part. One that the job did not know, with other versions than those
+// that it knew have, is a copy of the data or the same store by another name: people are told.
+func (j *job) pinStore(addr string, r *pb.OpenResponse) {
+	if other := j.stores.Add(addr, r); other != "" {
+		j.log.Warn("nodes read two servers or buckets, where objects have other versions: if it is one by two names, objects were replaced, and batches mix both; "+
+			"give all nodes the same endpoint=", "node", addr, "other", other)
+	}
+}
+
 // pinAnswer makes a node's answer the job's. The revisions of codecs are those that the job began with, if it goes on:
 // a node that has other ones serves it, but for files of their formats.
 func (j *job) pinAnswer(r *pb.OpenResponse) {

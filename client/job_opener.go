@@ -44,7 +44,7 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 	case o.job.ctx.Err() != nil:
 		verdict <- joinDecision{err: ErrClosed}
 	case v.err == nil && o.job.info.Load() != nil:
-		o.job.stores.Add(m.node.Addr(), r)
+		o.job.pinStore(m.node.Addr(), r)
 		verdict <- v
 	case v.err != nil:
 		verdict <- v.orRelist(m)
@@ -52,7 +52,7 @@ func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- join
 		verdict <- joinDecision{err: o.split}
 	case o.job.isResumed():
 		o.job.pinAnswer(r)
-		o.job.stores.Add(m.node.Addr(), r)
+		o.job.pinStore(m.node.Addr(), r)
 		verdict <- v
 	default:
 		m.proposal = &proposal{r, verdict}
@@ -77,7 +77,7 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 	for _, m := range answered {
 		v := o.judgeAnswer(m, m.proposal.info)
 		if v.err == nil {
-			o.job.stores.Add(m.node.Addr(), m.proposal.info)
+			o.job.pinStore(m.node.Addr(), m.proposal.info)
 		}
 		m.sendDecision(v)
 	}

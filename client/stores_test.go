@@ -87,6 +87,41 @@ func TestNodeOfOtherVersions(t *testing.T) {
 	})
 }
 
+// Nodes of two stores with other versions go on, since copies have such, and a line says that it may be one store by two
+// names; where versions are equal, in one of the stores that are known, there is none.
+func TestOneStoreByTwoNames(t *testing.T) {
+	const told = "if it is one by two names"
+	for name, c := range map[string]struct {
+		state        map[string]string
+		b            *servertest.Engine
+		node, beside string
+	}{
+		"replaced since":        {nil, reading("r", "2"), "b", "a"},
+		"as it was":             {nil, reading("r", "1"), "", ""},
+		"as it was in a state":  {map[string]string{"q": "2"}, reading("r", "2"), "a", `"the job's state"`},
+		"files":                 {nil, reading("", ""), "", ""},
+		"the same store":        {nil, reading("s", "1"), "", ""},
+		"other than in a state": {map[string]string{"s": "1", "q": "3"}, reading("r", "2"), "b", `"the job's state"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newCluster(t)
+				cluster.start("a", reading("s", "1"), server.Options{})
+				o := cluster.options("a", "b")
+				o.Stores = c.state
+				f := cluster.open(o)
+				defer f.Close()
+				cluster.start("b", c.b, server.Options{})
+				cluster.await(f, 2)
+				log := cluster.log.String()
+				if n := strings.Count(log, told); n != min(1, len(c.node)) || c.node != "" && !strings.Contains(log, "node="+c.node+" other="+c.beside) {
+					t.Errorf("%d lines: %s", n, log)
+				}
+			})
+		})
+	}
+}
+
 // A replay is of the versions that the job began with: a node that has others by now answers none.
 func TestReplayOfOtherVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

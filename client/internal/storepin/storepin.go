@@ -6,6 +6,9 @@
 package storepin
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/feedwater-io/feedwater/client/node"
@@ -34,13 +37,25 @@ func New(state map[string]string) *Pins {
 	return p
 }
 
-// Add pins what a node reads that takes part.
-func (p *Pins) Add(addr string, r *pb.OpenResponse) {
+// Add pins what a node reads that takes part. Where that lies in a store that is new to the job, and has other versions
+// than all that were pinned, differs tells what has those: copies of the data, as a rule, but maybe the same store by another
+// name, with objects that were replaced.
+func (p *Pins) Add(addr string, r *pb.OpenResponse) (differs string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.pins[r.GetStore()]; !known && r.GetStore() != "" {
-		p.pins[r.GetStore()] = pin{r.GetVersions(), addr}
+	if _, known := p.pins[r.GetStore()]; known || r.GetStore() == "" {
+		return ""
 	}
+	for _, store := range slices.Sorted(maps.Keys(p.pins)) {
+		one := p.pins[store]
+		if one.versions == r.GetVersions() {
+			differs = ""
+			break
+		}
+		differs = cmp.Or(differs, one.node, "the job's state")
+	}
+	p.pins[r.GetStore()] = pin{r.GetVersions(), addr}
+	return differs
 }
 
 // Check returns the error of a node that reads other versions of a store than the job; nil of others.
