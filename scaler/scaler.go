@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	period         = 15 * time.Second // between two numbers; or
-	earlyAfter     = 5 * time.Second  // where all nodes that were asked for are there, and more are needed
+	period         = 15 * time.Second // for which a number stands that has changed; it is computed
+	earlyAfter     = 5 * time.Second  // again after that while it does not, or where all that were asked for are there and more are needed
 	listEvery      = 5 * time.Second  // for nodes that come and go; or
 	awaitEvery     = time.Second      // while some that were asked for have not come
-	watchEvery     = 5 * time.Second
+	watchEvery     = 2 * time.Second
 	answerWithin   = 15 * time.Second // else a node is silent
 	silentFor      = 10 * time.Minute // it counts as a node that long
 	waitCallMemory = 6 * time.Second  // a trainer that waits says so every 2 s
@@ -127,6 +127,7 @@ func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error
 	s.metrics.waitCalls.Inc()
 	s.mu.Lock()
 	s.lastWaitCall = time.Now()
+	s.updateActive(s.lastWaitCall)
 	s.mu.Unlock()
 	select {
 	case s.waitCalls <- struct{}{}:
@@ -248,6 +249,7 @@ func (s *Scaler) recordState(n *node, r *pb.WatchResponse) {
 			n.joined = s.began // it may have been there long before
 		}
 	}
+	s.updateActive(n.heard)
 	s.mu.Unlock()
 	if !first {
 		return
@@ -269,6 +271,38 @@ func (s *Scaler) isReady(now time.Time) bool {
 	return s.listed
 }
 
+// updateActive tells whether a trainer is there, if that has changed since somebody could know. mu is held.
+func (s *Scaler) updateActive(now time.Time) {
+	if active := s.hasTrainer(now); !s.updated.IsZero() && active != s.active {
+		s.active = active
+		s.tellChange()
+	}
+}
+
+// hasTrainer reports whether one waits or trains. What trains on a node that is silent for now is not known. mu is held.
+func (s *Scaler) hasTrainer(now time.Time) bool {
+	if s.isWaitedFor(now) {
+		return true
+	}
+	for _, n := range s.nodes {
+		if state := n.stateAt(now); state == silent || state == up && len(n.last.Jobs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// isWaitedFor reports whether a trainer says that it waits for a node. mu is held.
+func (s *Scaler) isWaitedFor(now time.Time) bool {
+	return !s.lastWaitCall.IsZero() && now.Sub(s.lastWaitCall) < waitCallMemory
+}
+
+// tellChange wakes whoever waits for something else than was told. mu is held.
+func (s *Scaler) tellChange() {
+	close(s.change)
+	s.change = make(chan struct{})
+}
+
 // updateWanted ends a period, if it is over or somebody asks for the first node.
 func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	s.mu.Lock()
@@ -277,25 +311,22 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	if begins && !s.isReady(now) {
 		return
 	}
+	s.updateActive(now)
+	first := waited && s.wanted == 0
+	if !begins && !first && !s.isDue(now) {
+		return
+	}
 	seconds := period.Seconds()
 	if !begins {
 		seconds = now.Sub(s.updated).Seconds()
-	}
-	first := waited && (s.wanted == 0 || !s.active) // KEDA may have taken all away while their number is kept
-	if !begins && now.Sub(s.updated) < period && !first && !s.isEarly(now) {
-		return
 	}
 	p := s.surveyNodes(now)
 	s.growth = p.growth
 	for _, n := range s.nodes {
 		n.counted = n.stateAt(now) == up
 	}
-	// What trains on a node that is silent for now is not known.
-	s.updated, s.active = now, p.active || p.silent > 0
-	defer func() {
-		close(s.change)
-		s.change = make(chan struct{})
-	}()
+	s.updated, s.active = now, s.hasTrainer(now)
+	defer s.tellChange()
 	existing := s.existingNodes(now, p)
 	if begins {
 		s.law.LimitNodes(0, float64(existing), false, false, existing) // what this one's predecessor, or its twin, may have asked for
@@ -308,12 +339,20 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	s.wanted, s.since = wanted, now
 }
 
-// isEarly reports whether a number that is not yet due may be computed: all that were asked for are there, each of them
-// has seen enough of its jobs' steps, and more nodes are needed. mu is held.
-func (s *Scaler) isEarly(now time.Time) bool {
-	if now.Sub(s.updated) < earlyAfter {
+// isDue reports whether the number may be computed anew. mu is held.
+func (s *Scaler) isDue(now time.Time) bool {
+	switch age := now.Sub(s.updated); {
+	case age >= period:
+		return true
+	case age < earlyAfter:
 		return false
 	}
+	return now.Sub(s.since) >= period || s.isEarly(now)
+}
+
+// isEarly reports whether a number that has changed may change again: all that were asked for are there, each of them has
+// seen enough of its jobs' steps, and more nodes are needed. mu is held.
+func (s *Scaler) isEarly(now time.Time) bool {
 	p := s.surveyNodes(now)
 	return p.known && p.silent == 0 && p.up >= s.wanted && p.need > float64(s.wanted)
 }
@@ -332,7 +371,7 @@ type survey struct {
 	up, silent    int
 	need          float64
 	active, blind bool
-	// known tells that each node that is up says how many nodes each of its jobs takes.
+	// known tells that it is known of each job how many nodes it takes.
 	known bool
 	// growth is what the nodes that came last have brought each job.
 	growth map[job]control.Growth
@@ -340,7 +379,7 @@ type survey struct {
 
 // surveyNodes asks the nodes that answer of each job. mu is held.
 func (s *Scaler) surveyNodes(now time.Time) survey {
-	p := survey{active: !s.lastWaitCall.IsZero() && now.Sub(s.lastWaitCall) < waitCallMemory, known: true}
+	p := survey{active: s.isWaitedFor(now), known: true}
 	jobs := map[job]*jobEstimate{}
 	for addr, n := range s.nodes {
 		switch n.stateAt(now) {
@@ -357,13 +396,12 @@ func (s *Scaler) surveyNodes(now time.Time) survey {
 				jobs[key] = &jobEstimate{}
 			}
 			jobs[key].addWord(addr, n.joined, j)
-			p.known = p.known && j.NodesWanted != nil
 		}
 	}
 	p.growth = map[job]control.Growth{}
 	work, bound := 0.0, false
 	for key, c := range jobs {
-		p.active = true
+		p.active, p.known = true, p.known && c.isKnown()
 		growth := s.growth[key]
 		nodes, blind := c.Bound(&growth, now.Sub(s.updated).Seconds())
 		p.growth[key] = growth
@@ -382,13 +420,21 @@ type jobEstimate struct {
 	control.NodeEstimate
 	newest     time.Time // when the newest of them joined that says how many nodes it takes
 	newestSees bool      // it says so of what the job shows, without a bound
+	unsaid     bool      // some do not say how many
+	exact      bool      // some say so without a bound
 }
+
+// isKnown reports whether more words change nothing: all that see the job say how many nodes it takes, or one knows. A job that
+// waits shows others than those that were there before that it waits no more.
+func (c *jobEstimate) isKnown() bool { return !c.unsaid || c.exact }
 
 // addWord takes what the node at an address says, which joined then. Of steps from before it came it knows nothing: where it sees no
 // waiting, others do because of what was.
 func (c *jobEstimate) addWord(addr string, joined time.Time, j *pb.JobStatus) {
 	c.Add(addr, int(j.GetNodesWanted()), j.GetSecondsPerSample(), j.UpperBound)
 	c.AddSupply(j.GetSupply())
+	c.unsaid = c.unsaid || j.NodesWanted == nil
+	c.exact = c.exact || j.NodesWanted != nil && !j.UpperBound
 	if j.NodesWanted == nil || joined.Before(c.newest) {
 		return
 	}

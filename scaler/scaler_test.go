@@ -103,6 +103,7 @@ type world struct {
 	t         *testing.T
 	mu        sync.Mutex
 	dialed    map[string]int
+	fakes     map[string]*fakeNode
 	listeners map[string]*bufconn.Listener
 	scaler    *scaler.Scaler
 	keda      externalscaler.ExternalScalerClient
@@ -140,6 +141,7 @@ func (w *world) serve(addr string, register func(*grpc.Server)) {
 func (w *world) node(addr string) *fakeNode {
 	n := &fakeNode{cut: make(chan struct{})}
 	w.serve(addr, func(g *grpc.Server) { pb.RegisterFeedServer(g, n) })
+	w.fakes[addr] = n
 	return n
 }
 
@@ -160,7 +162,7 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, func(*world) {}) }
 
 // newWorldOf is a world whose nodes are there before the scaler begins.
 func newWorldOf(t *testing.T, populate func(*world)) *world {
-	w := &world{t: t, listeners: map[string]*bufconn.Listener{}, dialed: map[string]int{}}
+	w := &world{t: t, listeners: map[string]*bufconn.Listener{}, dialed: map[string]int{}, fakes: map[string]*fakeNode{}}
 	populate(w)
 	w.scaler = scaler.New(scaler.Options{Nodes: w.nodes, Dial: w.dial})
 	w.serve("scaler", func(g *grpc.Server) { w.scaler.Register(g) })
