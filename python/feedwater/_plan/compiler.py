@@ -25,8 +25,8 @@ __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "recognise_leaf", "wa
 
 CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
 AFTERWARDS = (
-    "code of any kind can run behind the plan: on each sample, in processes of its own, python=fn(sample, rng); on "
-    "whole batches, in this one, batch_transform=fn(batch, rng)"
+    "code of any kind can run behind the plan: on each sample, in processes of its own, python=fn(sample, rng), whose "
+    "picture is sample['image']; on whole batches, in this one, batch_transform=fn(batch, rng)"
 )
 INSTEAD = {
     "MixUp": "pass batch_transform=MixUp(…), as it works on batches",

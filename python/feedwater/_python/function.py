@@ -25,7 +25,10 @@ def check_function(function: Any) -> None:
     except ValueError:  # written in C
         pass
     except TypeError as error:
-        raise TypeError(f"python is called with (sample, rng), and this one cannot be: {error}") from None
+        raise TypeError(
+            "python= is called with (sample, rng), and returns the sample; its picture is sample['image']. "
+            f"{name_of(function)} cannot be: {error}"
+        ) from None
     name = name_of(function)
     try:
         pickled = pickle.dumps(function)
