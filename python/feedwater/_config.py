@@ -109,7 +109,9 @@ class Config:
             targets=targets,
             pictures=made,
             names=output.field_names(
-                fields, lambda: given["python"] is not None or targets is not None or resolved.may_have_values
+                fields,
+                lambda: given["python"] is not None or targets is not None or resolved.may_have_values,
+                resolved.no_values,
             ),
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], resolved.relabel),

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -140,6 +141,45 @@ def test_other_bytes_under_the_same_version_are_not_mixed_in(pictures: Path) -> 
     with pytest.raises(DataError, match=r"5 has \d+ bytes, had \d+"):
         digest(source)
     source.close()
+
+
+SCRIPT = """
+import sys
+import feedwater
+{imports}
+def run():
+    source = feedwater.Bytes(Pictures({path!r}), version="1")
+    with feedwater.Loader(source, feedwater.transforms.CenterCrop(8), batch_size=20) as loader:
+        print("labels", sum(next(iter(loader))[1].tolist()))
+{call}
+"""
+READER = """
+import pickle
+class Pictures:
+    def __init__(self, path): self.path = path
+    def __len__(self): return 20
+    def read(self, number): return pickle.loads(open(self.path, "rb").read())[number], number
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "call", "says"),
+    [
+        ("from reader import Pictures", "run()", "labels 190"),
+        (READER, "if __name__ == '__main__': run()", "labels 190"),
+        (READER, "run()", "processes that read the data have ended: .*Is the script guarded by `if __name__ =="),
+    ],
+)
+def test_a_script_is_run_again_only_where_its_class_is_read(pictures: Path, imports: str, call: str, says: str) -> None:
+    (pictures / "reader.py").write_text(READER)
+    (pictures / "script.py").write_text(SCRIPT.format(imports=imports, call=call, path=str(pictures / "all")))
+    made = subprocess.run([sys.executable, pictures / "script.py"], capture_output=True, text=True, timeout=120)
+    assert re.search(says, made.stdout + made.stderr), made.stderr
+
+
+def test_fields_of_bytes(pictures: Path) -> None:
+    with pytest.raises(ValueError, match=r"no field 'caption'; .* Of feedwater.Bytes pictures and labels come"):
+        Loader(feedwater.Bytes(Pictures(pictures / "all"), version="1"), batch_size=7, fields=("image", "caption"))
 
 
 def test_what_cannot_be_read_by_processes_is_refused(pictures: Path, nodes: Any) -> None:

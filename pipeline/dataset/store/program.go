@@ -107,7 +107,8 @@ func (p *program) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.As(err, new(*RaisedError)) || errors.As(err, new(*ChangedError)) {
 		return errors.Join(ctx.Err(), err)
 	}
-	return &RaisedError{fmt.Sprintf("processes that read the data have ended: %v", err)}
+	return &RaisedError{fmt.Sprintf("processes that read the data have ended: %v. What they printed says why. Is the script guarded by `if __name__ == \"__main__\":`? "+
+		"They run it, where the data set's class is its own", err)}
 }
 
 // ask asks a question, and leaves the answer's bytes on the way.

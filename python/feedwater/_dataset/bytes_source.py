@@ -86,7 +86,7 @@ class _Served:
     def __init__(self, pickled: bytes, workers: int) -> None:
         import multiprocessing
 
-        from .._python.pool import ignore_interrupts
+        from .._python.pool import READER, ignore_interrupts, leave_main_out
         from .bytes_worker import serve_samples
 
         self.owner = os.getpid()
@@ -102,10 +102,10 @@ class _Served:
                 process = context.Process(
                     target=serve_samples,
                     args=(listener, theirs, pickled, workers),
-                    name=f"feedwater-bytes-{place}",
+                    name=f"{READER}{place}",
                     daemon=True,
                 )
-                with ignore_interrupts():
+                with ignore_interrupts(), leave_main_out(pickled):
                     process.start()
                 self._processes.append(process)
         atexit.register(self.close)

@@ -112,10 +112,22 @@ class Source:
     @property
     def may_have_values(self) -> bool:
         """Whether samples may have more than a picture and a label. Of most paths only the agent finds out."""
+        if self.image is not None or self.program is not None:
+            return False
         here = self.local or ("" if self.root else self.path)
         if self.table is not None or not os.path.isdir(here):
             return True
         return os.path.isfile(os.path.join(here, "index.json"))
+
+    @property
+    def no_values(self) -> str:
+        """Why samples have nothing more, where that is not plain."""
+        if self.image is not None:
+            return (
+                ". Of a datasets.Dataset pictures and labels come: for other columns write it by "
+                'dataset.to_parquet("train.parquet"), and pass that path'
+            )
+        return ". Of feedwater.Bytes pictures and labels come" if self.program is not None else ""
 
     def to_plan(self) -> dict[str, Any]:
         """As the plan says it."""

@@ -79,15 +79,19 @@ def _memory_format(wanted: Any) -> Literal["hwc", "chw"] | None:
     raise ValueError(f"memory_format={wanted!r}: supported are torch.contiguous_format and torch.channels_last")
 
 
-def field_names(fields: Sequence[str] | Mapping[str, str], more: Callable[[], bool]) -> dict[str, str]:
-    """Our names of the wanted fields to the user's, in order. more tells whether there may be others than ours."""
+def field_names(
+    fields: Sequence[str] | Mapping[str, str], more: Callable[[], bool], advice: str = ""
+) -> dict[str, str]:
+    """Our names of the wanted fields to the user's, in order. more tells whether there may be others than ours, and
+    advice what to do if not.
+    """
     if isinstance(fields, str):
         raise TypeError(f'fields={fields!r}: pass a tuple of names, like ("image", "label"), or a dict that renames')
     wanted = list(fields)
     names = dict(fields) if isinstance(fields, Mapping) else {name: name for name in wanted}
     unknown = [name for name in names if name not in FIELDS]
     if unknown and not more():
-        raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}")
+        raise ValueError(f"fields: no field {unknown[0]!r}; there are {', '.join(FIELDS)}{advice}")
     if bad := next((name for name in unknown if not isinstance(name, str) or not name), None):
         raise TypeError(f"fields: {bad!r} is no name")
     if not names:

@@ -37,8 +37,8 @@ log = logging.getLogger("feedwater")
 DEATHS, DEATHS_WITHIN_S = 3, 60
 GRACE_S, TURN_S = 1, 0.1
 BOARD_BYTES = 4096
-NAME = "feedwater-python-"
-"""How names of the processes begin."""
+NAME, READER = "feedwater-python-", "feedwater-bytes-"
+"""How names of the processes begin: of these, and of those of Bytes."""
 GUARD = (
     'Is the script itself guarded by `if __name__ == "__main__":`? Its other lines run again in each process, as with '
     "DataLoader(multiprocessing_context='spawn')"
@@ -304,7 +304,7 @@ def leave_main_out(function: bytes) -> Iterator[None]:
 
     def get_preparation_data(name: str) -> dict[str, Any]:
         told: dict[str, Any] = before(name)
-        if name.startswith(NAME):
+        if name.startswith((NAME, READER)):
             told = {key: value for key, value in told.items() if not key.startswith("init_main_from")}
         return told
 
