@@ -50,7 +50,11 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		return nil, &batch.PlanError{Field: "source.fingerprint", Message: "the data here is " + s.Fingerprint() + ", the plan pins " + pinned.Source.Fingerprint}
 	}
 	if s.Unlabelled() && pinned.wantsField("label") {
-		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels, and batches of this plan have them: name what has them by label=, or ask for others, as fields=(\"image\",)"}
+		why := s.WhyUnlabelled()
+		if why != "" {
+			why = " (" + why + ")"
+		}
+		return nil, &batch.PlanError{Field: "fields", Message: "the data has no labels" + why + ", and batches of this plan have them: name what has them by label=, or ask for others, as fields=(\"image\",)"}
 	}
 	if err := pinned.Shuffle.checkFor(uint64(s.Len())); err != nil {
 		return nil, err

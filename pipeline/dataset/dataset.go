@@ -156,6 +156,7 @@ type Snapshot struct {
 	fingerprint string
 	origin      string // of objects that have versions; empty: they have none, or the store is nobody else's
 	versions    string // a digest of them, in hex
+	bare        string // why samples have no labels, for people
 	form        manifest.Form
 	files       []manifest.Identity // of objects, see manifest.Identities
 	listed      time.Time           // when the scan began
@@ -236,7 +237,26 @@ func (s opening) open(ctx context.Context, path string, o Options) error {
 	if err := s.find(ctx, path, o); err != nil {
 		return err
 	}
+	if s.Unlabelled() {
+		s.bare = s.explainUnlabelled(ctx, o)
+	}
 	return unpacker(s).checkRoom()
+}
+
+// explainUnlabelled says where labels would have been, in words for people; empty: nobody knows.
+func (s opening) explainUnlabelled(ctx context.Context, o Options) string {
+	found, err := layoutOf(ctx, s.source, s.path, s.part, o)
+	bare, ok := found.(interface {
+		WhyUnlabelled(ctx context.Context, from store.Store, first string) string
+	})
+	if err != nil || !ok {
+		return ""
+	}
+	first := ""
+	if s.form&manifest.Members != 0 {
+		first = string(s.manifest.Object(0).Name)
+	}
+	return bare.WhyUnlabelled(ctx, s.source, first)
 }
 
 // find takes a kept list, or scans.
@@ -412,6 +432,9 @@ func (s *Snapshot) emptyClasses() (names []string) {
 
 // Unlabelled reports whether the samples have no labels.
 func (s *Snapshot) Unlabelled() bool { return s.form&manifest.Unlabelled != 0 }
+
+// WhyUnlabelled says where labels would have been, for people; it may be empty.
+func (s *Snapshot) WhyUnlabelled() string { return s.bare }
 
 // CheckEmpty returns the error of Open without Options.Empty if a class has no sample.
 func (s *Snapshot) CheckEmpty() error {

@@ -66,3 +66,38 @@ func TestPatternFindsAddedFiles(t *testing.T) {
 		t.Errorf("%d samples, with another file", s.Len())
 	}
 }
+
+// TestWhyUnlabelled: where samples have no labels it is said where these would have been, also of a list that was kept.
+func TestWhyUnlabelled(t *testing.T) {
+	root, o := t.TempDir(), settled(t)
+	for _, name := range []string{"int96", "no_labels", "unlabelled", "plain"} {
+		copyParquet(t, name, filepath.Join(root, name+".parquet"))
+	}
+	for name, text := range map[string]string{
+		"a.csv": "path,kind\nplain.parquet,1\n", "b.csv": "path,label\nplain.parquet,\n", "c.csv": "plain.parquet\n", "d.jsonl": `{"path": "plain.parquet"}`,
+		"e.txt": "path,secret\nplain.parquet,1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, says := range map[string]string{
+		"int96.parquet":      "the column label has neither whole numbers nor texts, one in each row, but INT96",
+		"no_labels.parquet":  "no column is called label, labels, class, target, cls, fine_label; there are image",
+		"unlabelled.parquet": "the column kind has none",
+		"plain.parquet":      "",
+		"a.csv":              "no column is called label, class, target; there are path, kind",
+		"b.csv":              "the column of labels is empty",
+		"c.csv":              "each line has one field",
+		"d.jsonl":            "no object has one of label, class, target",
+		"e.txt":              "no column is called label, class, target",
+	} {
+		o.Layout = map[bool]string{true: "csv"}[name == "e.txt"]
+		for _, kept := range []bool{false, true} {
+			s := openParquet(t, filepath.Join(root, name), o)
+			if s.WhyUnlabelled() != says || s.Unlabelled() != (says != "") || kept && !s.Cached() {
+				t.Errorf("%s: %q, want %q; cached: %v", name, s.WhyUnlabelled(), says, s.Cached())
+			}
+		}
+	}
+}

@@ -345,3 +345,26 @@ func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 		Key: []byte(key), Label: label, Size: a.Size, ModifiedNanos: a.Modified, Version: []byte(a.Version), Values: r.held(),
 	}, nil
 }
+
+// WhyUnlabelled says why no line has a label, for people.
+func (l List) WhyUnlabelled(ctx context.Context, from store.Store, _ string) string {
+	said := "no column is called " + strings.Join(labelColumns, ", ")
+	if l.Table != "" {
+		return ""
+	}
+	rows, _, err := l.open(ctx, from)
+	table, ok := rows.(*tableReader)
+	switch {
+	case err != nil:
+		return ""
+	case !ok:
+		return "no object has one of " + strings.Join(labelColumns, ", ")
+	case table.label >= 0:
+		return "the column of labels is empty"
+	case table.first != nil:
+		return "each line has one field"
+	case !l.isShown():
+		return said
+	}
+	return said + "; there are " + namesOf(table.head, true)
+}

@@ -148,7 +148,8 @@ func (x *indexFile) byName() ([]string, map[string]*mdsShard, error) {
 		case s.Format != "mds":
 			return nil, nil, wrong("%s: %.99s has another format than mds, which alone is read: write it by MDSWriter", mdsIndex, name)
 		case s.Compression != nil && *s.Compression != "":
-			return nil, nil, wrong("%s: %.99s is compressed: no picture in it can be read alone; write it by MDSWriter(compression=None)", mdsIndex, name)
+			return nil, nil, wrong("%s: %.99s is compressed%s: no picture in it can be read alone; write it by MDSWriter(compression=None)",
+				mdsIndex, name, byProgram(*s.Compression))
 		case len(s.Names) == 0 || len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names):
 			return nil, nil, wrong("%s: the columns of %.99s make no sense", mdsIndex, name)
 		case s.Samples < 0 || s.Samples > s.Raw.Bytes/4:
@@ -158,6 +159,15 @@ func (x *indexFile) byName() ([]string, map[string]*mdsShard, error) {
 		names = append(names, name)
 	}
 	return names, by, nil
+}
+
+// byProgram says which one compressed shards, of those that MDSWriter has; others are told to nobody, as all that indexes hold.
+func byProgram(compression string) string {
+	name, _, _ := strings.Cut(compression, ":")
+	if slices.Contains([]string{"br", "bz2", "gz", "lz4", "snappy", "zstd"}, name) {
+		return " by " + name
+	}
+	return ""
 }
 
 // mdsColumns are the columns that are needed of a shard's.
@@ -223,6 +233,11 @@ func (l MDS) checkColumns(names []string, shards map[string]*mdsShard) error {
 		}
 	}
 	return nil
+}
+
+// WhyUnlabelled says why no sample has a label, for people.
+func (l MDS) WhyUnlabelled(context.Context, store.Store, string) string {
+	return "no column is called " + strings.Join(numberColumns, ", ")
 }
 
 // integerBytes is how many bytes a number of a type takes; -1 for its digits, 0 for what is no whole number.

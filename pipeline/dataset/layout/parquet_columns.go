@@ -1,11 +1,14 @@
 package layout
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/parquet"
+	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
 )
 
 // tableColumns are the columns of a Parquet file that are used.
@@ -183,8 +186,8 @@ func (l Parquet) chooseLabel(f *parquet.File, said map[string]feature) (*parquet
 		switch {
 		case c == nil:
 			return nil, missingColumn(f, l.Label)
-		case c.Repeated || c.Kind != parquet.Int && c.Kind != parquet.String:
-			return nil, wrong("the column %s has neither whole numbers nor texts, one in each row", l.Label)
+		case !usable(c):
+			return nil, wrong("%s", unusable(c))
 		}
 		return c, nil
 	}
@@ -209,7 +212,7 @@ func (l Parquet) chooseLabel(f *parquet.File, said map[string]feature) (*parquet
 		if c := findColumn(f, candidates); usable(c) {
 			return c, nil
 		}
-		return nil, wrong("the column %s, which should have the labels, has no whole numbers", candidates[0])
+		return nil, wrong("the column %s has classes, and no whole numbers or texts, one in each row", candidates[0])
 	}
 	return nil, wrong("several columns have classes: say which by label=, one of %s", strings.Join(candidates, ", "))
 }
@@ -217,6 +220,32 @@ func (l Parquet) chooseLabel(f *parquet.File, said map[string]feature) (*parquet
 // usable reports whether a column may have labels.
 func usable(c *parquet.Column) bool {
 	return c != nil && !c.Repeated && (c.Kind == parquet.Int || c.Kind == parquet.String)
+}
+
+// unusable says why a column has no labels.
+func unusable(c *parquet.Column) string {
+	what := c.Type
+	if c.Repeated {
+		what = "several values in a row, of type " + what
+	}
+	return fmt.Sprintf("the column %s has neither whole numbers nor texts, one in each row, but %s", c, what)
+}
+
+// WhyUnlabelled says why the rows of a file have no labels, for people.
+func (l Parquet) WhyUnlabelled(ctx context.Context, from store.Store, first string) string {
+	f, err := l.open(ctx, from, first)
+	if err != nil {
+		return ""
+	}
+	if c := f.columns.label; c != nil {
+		return fmt.Sprintf("the column %s has none", c)
+	}
+	for i := range f.file.Columns() {
+		if c := &f.file.Columns()[i]; slices.Contains(labelNames, c.Path[0]) && !usable(c) {
+			return unusable(c)
+		}
+	}
+	return fmt.Sprintf("no column is called %s; there are %s", strings.Join(labelNames, ", "), columnNames(f.file))
 }
 
 // columnNames lists them for people.

@@ -54,6 +54,7 @@ type tableReader struct {
 	csv         *csv.Reader
 	path, label int // columns; label -1: none
 	values      []int
+	head        []string // names of the columns; nil: it has none
 	first       *row
 	last        int // line that was read
 }
@@ -86,6 +87,7 @@ func newTableReader(list List, text io.Reader, comma rune) (*tableReader, error)
 		return nil, t.broken(err)
 	}
 	if t.path = column(head, pathColumns); t.path >= 0 {
+		t.head = slices.Clone(head)
 		t.label, t.values, err = list.find(list.Name, head, labelColumns, list.isShown())
 		return t, err
 	}

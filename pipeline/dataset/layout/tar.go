@@ -57,6 +57,11 @@ func (l Tar) Scan(ctx context.Context, from store.Store, o Options, to *manifest
 	return nil
 }
 
+// WhyUnlabelled says why no sample has a label, for people.
+func (l Tar) WhyUnlabelled(context.Context, store.Store, string) string {
+	return "no sample has " + l.labelRule().String()
+}
+
 // inOrder finds something for each name, several at once, and takes it in the order of the names.
 func inOrder[N, T any](
 	parent context.Context, names []N, most int, find func(context.Context, N) (T, error), take func(T) error,

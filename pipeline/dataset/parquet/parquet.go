@@ -50,6 +50,8 @@ type Column struct {
 	Path []string
 	// Kind of its values.
 	Kind Kind
+	// Type is what the file calls the type of its values.
+	Type string
 	// Repeated says that a row may have several.
 	Repeated bool
 
@@ -190,7 +192,7 @@ func (f *File) readNodes(nodes []format.SchemaElement, count int, above Column) 
 		}
 		c.Repeated = c.Repeated || n.RepetitionType.Valid && n.RepetitionType.V == format.Repeated
 		if n.Type.Valid {
-			c.Kind, c.index, c.unsigned = kindOf(n), len(f.columns), isUnsigned(n)
+			c.Kind, c.Type, c.index, c.unsigned = kindOf(n), typeOf(n), len(f.columns), isUnsigned(n)
 			f.columns = append(f.columns, c)
 			continue
 		}
@@ -200,6 +202,14 @@ func (f *File) readNodes(nodes []format.SchemaElement, count int, above Column) 
 		}
 	}
 	return nodes, nil
+}
+
+// typeOf is the name of a leaf's type, the most telling one.
+func typeOf(n *format.SchemaElement) string {
+	if logical, ok := n.LogicalType.Value.(fmt.Stringer); ok {
+		return logical.String()
+	}
+	return n.Type.V.String()
 }
 
 // kindOf tells what a leaf's values are. Dates, times and decimals are no numbers: what is taken for a label has to be meant as one.
