@@ -63,8 +63,9 @@ func detectLayout(ctx context.Context, from store.Store, part string, o *Options
 		return parquetLayout
 	case folder:
 		return folderLayout
-	case layout.IsList(part) && !layout.IsPattern(part):
-		return layout.FormatOfList(part)
+	}
+	if name, one := layout.Literal(part); one && layout.IsList(name) {
+		return layout.FormatOfList(name)
 	}
 	return tarLayout
 }
@@ -119,6 +120,9 @@ func layoutCalled(ctx context.Context, name, root, part string, o *Options) (lay
 			part = "*.tar"
 		}
 		return layout.Tar{Pattern: part, Choice: choice}, nil
+	}
+	if one, ok := layout.Literal(part); ok {
+		part = one
 	}
 	return layout.List{Name: part, Format: name, Root: root, Choice: choice}, nil
 }

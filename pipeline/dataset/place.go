@@ -82,7 +82,7 @@ func split(place string) (folder, part string, err error) {
 	if folder, err = filepath.Abs(place); err != nil {
 		return "", "", err
 	}
-	if in, named := cut(folder); named != "" {
+	if in, named := cutExisting(folder); named != "" || in != folder {
 		if fi, err := os.Stat(folder); err != nil || !fi.IsDir() {
 			folder, part = in, named
 		}
@@ -174,6 +174,24 @@ func cut(place string) (folder, part string) {
 		return place[:1], place[1:]
 	}
 	return place[:at], place[at+1:]
+}
+
+// cutExisting is cut of a path on a disk, where what is called like a pattern, and is there, is no pattern but itself.
+func cutExisting(place string) (folder, part string) {
+	folder, part = cut(place)
+	for layout.IsPattern(part) {
+		first, rest, more := strings.Cut(part, string(filepath.Separator))
+		fi, err := os.Stat(filepath.Join(folder, first))
+		switch {
+		case err != nil || fi.IsDir() != more:
+			return folder, part
+		case !more:
+			return folder, layout.Escape(first)
+		}
+		below, named := cut(rest)
+		folder, part = filepath.Join(folder, first, below), named
+	}
+	return folder, part
 }
 
 // layoutOfTable is the layout of a table: of files, or of ranges of them.

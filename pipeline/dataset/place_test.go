@@ -82,3 +82,30 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesLikePatterns: folders and files that are called as patterns are found by their names, and by these with signs in brackets.
+func TestNamesLikePatterns(t *testing.T) {
+	root := treetest.Grow(t, t.TempDir(), "run[1]/a/1.jpg", "run1/a/2.jpg")
+	shard := shardOf(t, "x.jpg", "X", "x.cls", "1")
+	for _, name := range []string{"run[1]/s{1}.tar", "run[1]/s-0.tar", "run[1]/shard", "run1/s1.tar"} {
+		treetest.Must(t, os.WriteFile(root+"/"+name, shard, 0o600))
+	}
+	treetest.Must(t, os.WriteFile(root+"/run[1]/l{*}.csv", []byte("a/1.jpg,5\n"), 0o600))
+	for place, want := range map[string]string{
+		"run[1]/s{1}.tar": "s{1}.tar/x.jpg", "run[1]/s[{]1}.tar": "s{1}.tar/x.jpg", "run[1]/s-{0..0}.tar": "s-0.tar/x.jpg", "run[1]/s-*.tar": "s-0.tar/x.jpg",
+		"run[[]1]/s-0.tar": "run[1]/s-0.tar/x.jpg", "run[[]1]/s[{]1}.tar": "run[1]/s{1}.tar/x.jpg", "run[1]/shard": "shard/x.jpg",
+		"run[1]/l{*}.csv": "a/1.jpg", "run[1]/l[{][*]}.csv": "a/1.jpg", "run[1-9]/s1.tar": "run1/s1.tar/x.jpg",
+	} {
+		o := settled(t)
+		if place == "run[1]/shard" {
+			o.Layout = "tar"
+		}
+		resolved, err := Resolve(root + "/" + place)
+		treetest.Must(t, err)
+		for _, name := range []string{root + "/" + place, resolved} {
+			if s := opened(t, name, o); s.Len() != 1 || lines(t, s)[0].key != want {
+				t.Errorf("%s has %v, want %s", name, lines(t, s), want)
+			}
+		}
+	}
+}

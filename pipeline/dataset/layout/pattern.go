@@ -22,8 +22,59 @@ const (
 	maxNames   = 64 << 20
 )
 
+// signs are what makes a path a pattern. In brackets each stands for itself: "[{]".
+const signs = "{*?["
+
 // IsPattern reports whether a path is not that of one thing: it has braces or wildcards.
-func IsPattern(name string) bool { return strings.ContainsAny(name, "{*?[") }
+func IsPattern(name string) bool { return strings.ContainsAny(name, signs) }
+
+// Escape is the pattern of one name, whatever is in it.
+func Escape(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if strings.IndexByte(signs, name[i]) >= 0 {
+			b.WriteString("[" + name[i:i+1] + "]")
+			continue
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
+
+// Literal is the only name that a pattern stands for, as Escape writes it or without signs; false: it stands for others too.
+func Literal(pattern string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case isEscaped(pattern, i):
+			b.WriteByte(pattern[i+1])
+			i += 2
+		case strings.IndexByte(signs, pattern[i]) >= 0:
+			return "", false
+		default:
+			b.WriteByte(pattern[i])
+		}
+	}
+	return b.String(), true
+}
+
+// isEscaped reports whether a sign in brackets begins at a byte.
+func isEscaped(pattern string, at int) bool {
+	return at+2 < len(pattern) && pattern[at] == '[' && strings.IndexByte(signs, pattern[at+1]) >= 0 && pattern[at+2] == ']'
+}
+
+// cutBrace is strings.Cut before the next brace that does not stand for itself.
+func cutBrace(pattern string) (before, behind string, found bool) {
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case isEscaped(pattern, i):
+			i += 2
+		case pattern[i] == '{':
+			return pattern[:i], pattern[i+1:], true
+		}
+	}
+	return pattern, "", false
+}
 
 // match lists the objects that a pattern names, a path below the folder with slashes: braces in the order in which
 // they are written, "{000..146}" and "{a,b}"; what wildcards stand for, "*", "?" and "[a-z]", in byte order. Each
@@ -95,6 +146,9 @@ func matching(ctx context.Context, from store.Store, pattern string) ([]string, 
 			return nil, wrong("%s names more than %d objects", pattern, maxObjects)
 		}
 	}
+	if len(all) == 0 && strings.Contains(pattern, "[") {
+		return nil, wrong("nothing is called %s; a bracket itself is written [[]", pattern)
+	}
 	if len(all) == 0 {
 		return nil, wrong("nothing is called %s", pattern)
 	}
@@ -115,7 +169,7 @@ func isBelow(name string) bool {
 func expand(pattern string) ([]string, error) {
 	done, open := []string{""}, pattern
 	for {
-		before, behind, found := strings.Cut(open, "{")
+		before, behind, found := cutBrace(open)
 		if !found {
 			return appendEach(done, []string{open})
 		}
@@ -172,7 +226,7 @@ func choicesOf(inside string) ([]string, error) {
 		if all := strings.Split(inside, ","); len(all) > 1 {
 			return all, nil
 		}
-		return nil, errors.New("write {000..146} or {a,b}")
+		return nil, errors.New("write {000..146} or {a,b}; a brace itself is written [{]")
 	}
 	a, err := strconv.ParseUint(first, 10, 63)
 	b, err2 := strconv.ParseUint(last, 10, 63)

@@ -23,12 +23,13 @@ func folderOf(t testing.TB, root string) *store.Files {
 }
 
 func TestPatterns(t *testing.T) {
-	from := folderOf(t, grow(t, t.TempDir(), "a-9.tar", "a-10.tar", "a-11.tar", "b/x.tar", "b/y.tar", "c/x.tar", ".hidden.tar", "notes"))
+	from := folderOf(t, grow(t, t.TempDir(), "a-9.tar", "a-10.tar", "a-11.tar", "b/x.tar", "b/y.tar", "c/x.tar", ".hidden.tar", "notes", "d[1]/s{1}.tar"))
 	for pattern, want := range map[string]string{
 		"a-{9..11}.tar": "a-9.tar a-10.tar a-11.tar", "a-{009..011}.tar": "a-009.tar a-010.tar a-011.tar", "{b,c}/x.tar": "b/x.tar c/x.tar",
 		"*.tar": "a-10.tar a-11.tar a-9.tar", "[bc]/*.tar": "b/x.tar b/y.tar c/x.tar", "c/?.tar": "c/x.tar", "{c,b}/*.tar": "c/x.tar b/x.tar b/y.tar",
 		"a-{0..10}": "a-0 a-1 a-2 a-3 a-4 a-5 a-6 a-7 a-8 a-9 a-10", "{00..3}": "00 01 02 03", "{0..03}": "00 01 02 03", "{8..010}": "008 009 010",
 		"[!b]/*.tar": "c/x.tar", "[^b]/*.tar": "c/x.tar", "a-[!1]*.tar": "a-9.tar", "[a!]-9.tar": "a-9.tar",
+		"d[[]1]/s[{]1}.tar": "d[1]/s{1}.tar", "d[[]1]/s[{]{1..1}}.tar": "d[1]/s{1}.tar", "d[[]?]/*": "d[1]/s{1}.tar",
 		"b/x.tar": "b/x.tar", "{a,b}{0..1}": "a0 a1 b0 b1", "*/x.tar": "b/x.tar c/x.tar",
 	} {
 		got, err := matching(t.Context(), from, pattern)
@@ -98,4 +99,19 @@ func FuzzPattern(f *testing.F) {
 			t.Fatalf("%d names", len(all))
 		}
 	})
+}
+
+// TestLiteral: a name is escaped so that it stands for itself, and is read back.
+func TestLiteral(t *testing.T) {
+	for name, pattern := range map[string]string{"s{1}.tar": "s[{]1}.tar", "[a]*?": "[[]a][*][?]", "a-b": "a-b", "]{}": "][{]}"} {
+		back, one := Literal(pattern)
+		if Escape(name) != pattern || !one || back != name {
+			t.Errorf("%s: %s, and back %q, %v", name, Escape(name), back, one)
+		}
+	}
+	for _, pattern := range []string{"[a]", "{a,b}", "*", "a[", "[{"} {
+		if name, one := Literal(pattern); one {
+			t.Errorf("%s stands for %s alone", pattern, name)
+		}
+	}
 }
