@@ -301,7 +301,7 @@ def test_a_state_of_version_1_whose_bytes_changed_is_refused(tmp_path: Path, run
     """Its plan applies EXIF data, or its files are of a format, that has been of another revision since."""
     state = VERSION_1[run]["state"]
     with version_1.loader(tmp_path, run) as loader:
-        with pytest.raises(feedwater.RevisionError, match=rf"{unit}\b.* revision 2 .*strict=False") as refused:
+        with pytest.raises(feedwater.RevisionError, match=rf"{unit}\b.* revision [2-9] .*strict=False") as refused:
             loader.load_state_dict(state)
             version_1.digests(loader, 1)
         assert ". " not in str(refused.value).strip()

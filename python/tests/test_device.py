@@ -13,6 +13,7 @@ import pytest
 
 import feedwater
 from feedwater._agent.slots import Slots
+from feedwater._batch import relabel
 from feedwater._device import registration, runtime, transfer
 
 torch = pytest.importorskip("torch")
@@ -210,6 +211,39 @@ def test_tails_and_all_fields(fake: Any, gpu: FakeCuda, tail: str) -> None:
         expected = batches_of(loader)
     with fake.loader(memory=MEMORY, tail=tail, fields=fields, device="cuda") as loader:
         assert same(loop(gpu, loader), expected)
+
+
+def test_labels_are_those_of_relabel(fake: Any, gpu: FakeCuda) -> None:
+    """Of batches that were copied ahead, and of those that are mended on the host first."""
+    fake.set(samples=95, broken=[3])
+    options: dict[str, Any] = {"memory": MEMORY, "relabel": {label: label * 3 for label in range(100)}}
+    options |= {"on_error": "skip", "max_errors": 9, "tail": "short"}
+    with fake.loader(**options) as loader:
+        expected = batches_of(loader)
+    with fake.loader(**options, device="cuda") as loader:
+        assert same(loop(gpu, loader), expected)
+    assert not gpu.pageable
+
+
+def test_a_label_that_relabel_does_not_know_is_told_with_its_batch(
+    fake: Any, calm: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data without classes has any labels; here one of the sixth batch is not in the table."""
+    known = relabel.Relabelling.change_labels
+
+    def refuse(self: Any, labels: Any, valid: Any) -> Any:
+        if 55 in labels:
+            raise feedwater.DataError("no new label for 55")
+        return known(self, labels, valid)
+
+    fake.set(classes=100)
+    monkeypatch.setattr(relabel.Relabelling, "change_labels", refuse)
+    with fake.loader(memory=MEMORY, relabel=dict.fromkeys(range(100), 7), device="cuda") as loader:
+        batches = iter(loader)
+        for _ in range(5):
+            assert next(batches)[1].tolist() == [7] * 10
+        with pytest.raises(feedwater.DataError, match="no new label for 55"):
+            next(batches)
 
 
 @pytest.mark.parametrize(

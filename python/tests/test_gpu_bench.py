@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import sys
@@ -12,6 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+import feedwater
 
 torch = pytest.importorskip("torch")
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -307,8 +310,19 @@ def small(monkeypatch: pytest.MonkeyPatch, bench: Any) -> Any:
 
     net = torch.nn
     monkeypatch.setattr(
-        loop, "resnet50", lambda: net.Sequential(net.AvgPool2d(32), net.Flatten(), net.Linear(147, 1000))
+        loop, "resnet50", lambda: net.Sequential(net.AdaptiveAvgPool2d(7), net.Flatten(), net.Linear(147, 1000))
     )
+    monkeypatch.setattr(loop, "AUGMENT", [loop.v2.RandomResizedCrop(32), loop.v2.RandomHorizontalFlip()])
+    profile, traced = loop.profile, loop.ProfilerActivity
+
+    def trace_cpu(activities: Any) -> Any:
+        """Where CUDA is traced each operation asks the driver, which is not there, and takes 30 ms."""
+        assert activities == [traced.CPU, traced.CUDA]
+        return profile(activities=[traced.CPU])
+
+    monkeypatch.setattr(loop, "profile", trace_cpu)
+    few = functools.partial(feedwater.Loader, memory=1 << 20)  # or the agent makes thousands of such batches ahead
+    monkeypatch.setattr(feedwater, "Loader", few)
     monkeypatch.setattr(torch, "compile", lambda module: module)
     measure, threads = loop.meter_us, torch.get_num_threads()
     monkeypatch.setattr(loop, "meter_us", lambda: measure(5))

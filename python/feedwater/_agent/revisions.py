@@ -12,7 +12,7 @@ __all__ = ["KNOWN", "SOCKET", "UNITS", "find_mismatch", "make_greeting"]
 SOCKET = 2
 """Revision of the packets of docs/agent.md."""
 
-UNITS = {"order": 1, "lasthop": 1}
+UNITS = {"order": 1, "lasthop": 2}
 
 KNOWN = frozenset({"577cd4131bcd91a076df916525228a76"})
 """Numerics of builds whose states name nothing else, and whose revisions are known all the same."""

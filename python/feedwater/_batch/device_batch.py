@@ -28,6 +28,7 @@ from .field_view import Images
 
 if TYPE_CHECKING:
     from .._plan.pictures import Picture
+    from .relabel import Relabelling
 
 __all__ = ["DeviceBuilder", "MovedBuilder"]
 
@@ -82,6 +83,8 @@ class DeviceBuilder(Builder):
         """For each of them, the field of the slots that has the rectangles to erase."""
         self._ahead: dict[Done, Rows] = {}
         """Under way to the GPU, or there, before the loop asked."""
+        self.relabel: Relabelling | None = None
+        """What labels are changed by before they are copied; rows keep those of the data."""
 
     def _make_hop(self, picture: Picture) -> Hop | None:
         hop = picture.device_hop
@@ -149,9 +152,18 @@ class DeviceBuilder(Builder):
         if self._values:
             rows.values = {name: slots.read_values(slot, name, count) for name in self._values}
         if not done.errors and step.rows == step.size:
-            sources = dict(self._name_sources(rows, labels, indices))
-            rows.upload = self._transfer.start_upload(sources, memory)
+            self._send_whole(rows, labels, indices, memory)
         return rows
+
+    def _send_whole(self, rows: _SlotRows, labels: _Array, indices: _Array, memory: _Array) -> None:
+        """Begins the copies of rows of which none is mended; memory is their slot's lease."""
+        sources, held = dict(self._name_sources(rows, labels, indices)), [memory]
+        if self.relabel is not None and "label" in sources:
+            changed = self.relabel.change_labels(labels, None)
+            assert self.torch is not None
+            sources["label"] = self._transfer.runtime.pin_copy(self.torch.from_numpy(changed))
+            held.append(sources["label"])
+        rows.upload = self._transfer.start_upload(sources, held)
 
     def _note_slots(self, slots: Slots) -> None:
         """Where fields lie in slots that are laid out anew."""

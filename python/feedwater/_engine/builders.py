@@ -34,7 +34,9 @@ def make_builder(config: Config, opened: PlanInfo, feed: Feed, python: Stage | N
     from .._batch.device_batch import DeviceBuilder, MovedBuilder
 
     if python is None:
-        return DeviceBuilder(transfer, feed, config.pictures, opened, config.names, config.as_dict)
+        builder = DeviceBuilder(transfer, feed, config.pictures, opened, config.names, config.as_dict)
+        builder.relabel = config.relabel
+        return builder
     return MovedBuilder(transfer, make_host_builder(config, opened, feed, python))
 
 
