@@ -101,7 +101,7 @@ def test_processes_end_with_their_source_and_with_the_program(pictures: Path) ->
         "source = feedwater.Bytes(test_bytes.Pictures(Path(sys.argv[1])), version='1', workers=2)\n"
         "loader = feedwater.Loader(source, feedwater.transforms.CenterCrop(8), batch_size=7)\n"
         "next(iter(loader))\n"
-        "print(*[process.pid for process in source._served._processes], flush=True)\n"
+        "print(source._served.socket, *[process.pid for process in source._served._processes], flush=True)\n"
         "time.sleep(600)\n"
     )
     program = pictures / "program.py"
@@ -110,11 +110,14 @@ def test_processes_end_with_their_source_and_with_the_program(pictures: Path) ->
     command = [sys.executable, str(program), str(pictures / "all")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        workers = [int(word) for word in running.stdout.readline().split()]
+        listening, *words = running.stdout.readline().split()
+        workers = [int(word) for word in words]
+        assert os.path.exists(listening)
         running.kill()
     assert len(workers) == 2
     while any(os.path.exists(f"/proc/{pid}/cmdline") and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers):
         time.sleep(0.01)
+    assert not os.path.exists(os.path.dirname(listening)), "the socket's folder is left"
 
 
 @pytest.mark.parametrize(

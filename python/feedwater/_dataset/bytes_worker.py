@@ -6,6 +6,7 @@ bytes. All connections of a process are answered by one thread, so read need not
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import pickle
@@ -33,13 +34,16 @@ TURN_S = 0.5
 
 def serve_samples(listener: socket.socket, life: Any, dataset: bytes, workers: int) -> None:
     """Answers until the program that started it ends, or closes the other end of life."""
-    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(life, listener.getsockname()), daemon=True).start()
     _Server(listener, pickle.loads(dataset), workers).serve_forever()  # noqa: S301 (of the program's own process)
 
 
-def _end_with(life: Any) -> None:
+def _end_with(life: Any, path: str) -> None:
     parent = parent_process()
     connection.wait([life] if parent is None else [life, parent.sentinel])
+    with contextlib.suppress(OSError):  # a program that was killed has left its socket, in a folder made for it
+        os.unlink(path)
+        os.rmdir(os.path.dirname(path))
     os._exit(0)
 
 
