@@ -261,7 +261,7 @@ func (f *Fleet) handleLoss(m *member, err error) {
 	}
 	m.leftOut = isRefusal(err)
 	if data := (*node.DataError)(nil); m.changed != "" && errors.As(err, &data) {
-		data.Message = m.changed + ": " + data.Message + f.roster.adviceOnChange() // the cause goes first
+		data.Message = m.changed + ": " + data.Message + f.roster.adviceOnChange(m.changed) // the cause goes first
 	}
 	if f.job.ctx.Err() != nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -157,9 +158,12 @@ func (r *roster) replayNodes() []node.Node {
 	return append(good, other...)
 }
 
-// adviceOnChange says what takes data that has changed, where no node has the job's any more.
-func (r *roster) adviceOnChange() string {
-	if r.referenceNode() != nil {
+// madeAnew is in the error about a file that is another one than the list beside the data has: until that is made anew, a new Loader has the same error.
+const madeAnew = "make it anew by feedwater snapshot"
+
+// adviceOnChange says what takes data that has changed, as was told, where no node has the job's any more.
+func (r *roster) adviceOnChange(told string) string {
+	if r.referenceNode() != nil || strings.Contains(told, madeAnew) {
 		return ""
 	}
 	return "; a new Loader, or the run started again without a saved state, takes the data as it is now"

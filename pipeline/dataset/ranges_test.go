@@ -67,7 +67,7 @@ func TestRangesThatAreNone(t *testing.T) {
 		"row 1: there is no file z.arrow":                            {good, `{"path": "z.arrow", "range": [1, 1], "label": 0}`},
 		"row 1: deep is not a regular file":                          {good, `{"path": "deep", "range": [1, 1], "label": 0}`},
 		`row 1: "../x.arrow" leads out of`:                           {good, `{"path": "../x.arrow", "range": [1, 1], "label": 0}`},
-		`row 1 has no "txt"`:                                         {`{"path": "x.arrow", "range": [5, 3], "txt": "a"}`, `{"path": "x.arrow", "range": [1, 1]}`},
+		`row 1 has no "txt": feedwater.Table(`:                       {`{"path": "x.arrow", "range": [5, 3], "txt": "a"}`, `{"path": "x.arrow", "range": [1, 1]}`},
 		`row 1: "range" is not two whole numbers`:                    {good, `{"path": "x.arrow", "range": [0.5, 5], "label": 0}`},
 		`row 0: "range" is not two whole numbers`:                    {`{"path": "x.arrow", "range": [0, 5, 7], "label": 0}`},
 		`the table: row 0: "range" is not two`:                       {`{"path": "x.arrow", "range": [null, 5], "label": 0}`},

@@ -358,6 +358,7 @@ def test_a_file_that_changed_is_told(data: Path) -> None:
         (DataError, "row 0 of the table: /etc/x is not below root", {"paths": ["/etc/x"], "root": "/tmp"}),
         (DataError, "row 1 of the table: '' is no path", {"paths": ["a.png", ""], "root": "."}),
         (TypeError, "row 0 of the table: 3 is no path", {"paths": [3], "root": "."}),
+        (DataError, "row 1 of the table: a path is missing", {"paths": ["a", float("nan")], "root": "."}),
         (TypeError, "paths=int: pass a sequence", {"paths": 3}),
         (ValueError, "2 paths and 1 labels", {"paths": ["a", "b"], "labels": [1]}),
         (ValueError, "row 1 of the table: a label is missing", {"paths": ["a", "b"], "labels": [1, None]}),

@@ -96,7 +96,7 @@ func (r labelRule) limit() int64 {
 	return maxLabelBytes
 }
 
-var errNoNumber = errors.New("labels of tar files are whole numbers")
+var errNoNumber = errors.New("labels of tar files are whole numbers; texts come as fields=")
 
 // parse reads the label in a member's text.
 func (r labelRule) parse(text []byte) (int64, error) {

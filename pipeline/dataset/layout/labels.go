@@ -140,12 +140,12 @@ func (l *labels) add(list List, r row) error {
 	return nil
 }
 
-// explainHeading adds to the error of a list what its first line may be.
+// explainHeading puts in front of the error of a list what its first line may be.
 func (l *labels) explainHeading(err error) error {
 	if l.heading == "" || !errors.Is(err, ErrLayout) {
 		return err
 	}
-	return wrong("%v. %s", err, l.heading)
+	return wrong("%s. If it is a file: %v", l.heading, err)
 }
 
 // sort numbers the classes.

@@ -113,7 +113,7 @@ func (l List) isShown() bool { return l.Table != "" || IsList(l.Name) }
 // show is a text of the list for messages, by a verb of fmt.
 func (l List) show(verb, text string) string {
 	if !l.isShown() {
-		return fmt.Sprintf("a text of %d bytes", len(text))
+		return fmt.Sprintf("(%d bytes that are not shown)", len(text))
 	}
 	return fmt.Sprintf(verb, text)
 }

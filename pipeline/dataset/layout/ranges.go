@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/feedwater-io/feedwater/pipeline/dataset/manifest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset/store"
@@ -133,6 +135,17 @@ func (s *rangeScan) file(ctx context.Context, r row, name string) (rangeFile, er
 	return f, nil
 }
 
+// adviceOn says what is odd about the path of a file that is not there.
+func adviceOn(name string) string {
+	switch {
+	case !utf8.ValidString(name):
+		return ": its name is no UTF-8, as where the list is saved in another encoding"
+	case strings.Contains(name, `\`):
+		return `: paths are written with /, and this one has a \`
+	}
+	return ""
+}
+
 // stat asks about the file of a row.
 func (l List) stat(ctx context.Context, from store.Store, o Options, r row, name string) (store.Attributes, error) {
 	question := o.Questions.Ask(path.Dir(name), false)
@@ -141,7 +154,7 @@ func (l List) stat(ctx context.Context, from store.Store, o Options, r row, name
 	question.End()
 	switch {
 	case store.LeadsNowhere(err):
-		return a, wrong("%s: there is no file %s", l.where(r), l.show("%.200s", name))
+		return a, wrong("%s: there is no file %s%s", l.where(r), l.show("%.200s", name), adviceOn(name))
 	case err != nil && !l.isShown():
 		return a, &untoldError{fmt.Sprintf("%s: it cannot be asked for", l.where(r)), err}
 	case err != nil:

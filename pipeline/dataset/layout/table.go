@@ -68,6 +68,8 @@ func readText(name string, from io.Reader) (*bufio.Reader, error) {
 		_, _ = text.Discard(3) // they were peeked at
 	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
 		return nil, wrong("%s is written in UTF-16: save it as UTF-8", name)
+	case bytes.IndexByte(begin, 0) >= 0:
+		return nil, wrong("%s is no text, and so no list: it has bytes that are zero", name)
 	}
 	if at := bytes.IndexAny(begin, "\r\n"); at >= 0 && at < len(begin)-1 && begin[at] == '\r' && begin[at+1] != '\n' {
 		return nil, wrong("%s: its lines end in CR alone, as of old Macs: save it with LF, or CR LF", name)
@@ -104,7 +106,9 @@ func newTableReader(list List, text io.Reader, comma rune) (*tableReader, error)
 		t.label = 1
 	}
 	first := t.row(head)
-	first.heading = headingOf(head, comma)
+	if heading := headingOf(head, comma); heading != "" {
+		first.heading = fmt.Sprintf("%s: line %d %s", list.Name, first.line, heading)
+	}
 	t.first = &first
 	return t, nil
 }
@@ -113,13 +117,13 @@ func newTableReader(list List, text io.Reader, comma rune) (*tableReader, error)
 func headingOf(head []string, comma rune) string {
 	for _, other := range []rune{';', '\t', ',', '|'} {
 		if len(head) == 1 && other != comma && strings.ContainsRune(head[0], other) {
-			return fmt.Sprintf("Line 1 has no %q, and is one field: if %q separates fields, save it with %q", comma, other, comma)
+			return fmt.Sprintf("has no %q, and is one field: if %q separates fields, save the list with %q", comma, other, comma)
 		}
 	}
 	if isPicture([]byte(strings.TrimSpace(head[0]))) {
 		return ""
 	}
-	return fmt.Sprintf("Line 1 names no column called %s: if it is a heading, call the columns path and label", strings.Join(pathColumns, ", "))
+	return fmt.Sprintf("names no column called %s: if it is a heading, call the columns path and label", strings.Join(pathColumns, ", "))
 }
 
 func noColumn(list, name string, head []string, shown bool) error {
@@ -229,7 +233,7 @@ func (j *jsonReader) next() (row, error) {
 func (j *jsonReader) row(text []byte) (row, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return row{}, wrong("%s is no JSON object%s", j.at(), placeIn(err))
+		return row{}, wrong("%s is no JSON object%s: each line has one, as {\"path\": \"cats/1.jpg\", \"label\": 0}", j.at(), placeIn(err))
 	}
 	r := row{line: j.line}
 	if value, there := fields[classNameMember]; there && len(fields) == 1 {
@@ -286,7 +290,7 @@ func (j *jsonReader) setPath(r *row, fields map[string]json.RawMessage) error {
 		r.path = j.trim(r.path)
 		return j.path.choose(j, "path", name)
 	}
-	return nil
+	return wrong("%s has no path: none of %s", j.at(), strings.Join(pathColumns, ", "))
 }
 
 // setRange finds the range of a table's row. In other lists a member of that name is one as any.
@@ -303,12 +307,20 @@ func (j *jsonReader) setRange(r *row, fields map[string]json.RawMessage) error {
 	return nil
 }
 
+// advice says how a row gets values.
+func (j *jsonReader) advice() string {
+	if j.asWritten {
+		return ": feedwater.Table(…, columns=…) gives them"
+	}
+	return ""
+}
+
 // setValues finds the values of a row.
 func (j *jsonReader) setValues(r *row, fields map[string]json.RawMessage) error {
 	for _, name := range j.list.Values {
 		value, there := fields[name]
 		if !there || string(value) == "null" {
-			return wrong("%s has no %q", j.at(), name)
+			return wrong("%s has no %q%s", j.at(), name, j.advice())
 		}
 		text := string(value)
 		if value[0] == '"' && json.Unmarshal(value, (*filename.Name)(&text)) != nil {

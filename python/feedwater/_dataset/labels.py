@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DataError
 
-__all__ = ["SPACES", "WAYS_OUT", "is_whole", "number_labels", "number_texts"]
+__all__ = ["SPACES", "WAYS_OUT", "is_missing", "is_whole", "number_labels", "number_texts"]
 
 SPACES = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -55,7 +55,7 @@ def number_labels(
         _check_length(names)
         return _number_names(found, names, where), names
     plain = set(map(type, labels)) == {int} and -MOST - 1 <= min(labels) <= max(labels) <= MOST
-    missing = None if plain else next((at for at, label in enumerate(labels) if _is_missing(label)), None)
+    missing = None if plain else next((at for at, label in enumerate(labels) if is_missing(label)), None)
     if missing is not None:
         raise ValueError(f"{where(missing)}: a label is missing")
     numbers = labels if plain else [_to_number(at, label, where) for at, label in enumerate(labels)]
@@ -125,7 +125,7 @@ def _number_names(labels: list[str], classes: list[str], where: Callable[[int], 
     return numbers
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Whether it is None, a float that is no number, or what pandas has in their place."""
     return (
         label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)

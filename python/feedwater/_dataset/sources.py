@@ -124,8 +124,9 @@ class Source:
         """Why samples have nothing more, where that is not plain."""
         if self.image is not None:
             return (
-                ". Of a datasets.Dataset pictures and labels come: for other columns write it by "
-                'dataset.to_parquet("train.parquet"), and pass that path'
+                ". Of a datasets.Dataset pictures and labels come. For other columns pass the path of a file that "
+                "dataset.to_parquet wrote, if the pictures are in it, or of files feedwater.Table(paths, labels, "
+                "columns=…)"
             )
         return ". Of feedwater.Bytes pictures and labels come" if self.program is not None else ""
 

@@ -12,7 +12,7 @@ from .._agent.table_text import TableText
 from ..errors import DataError
 from .columns import is_list_file, read_columns, read_values
 from .file_lists import Rows, is_file_list, read_rows
-from .labels import number_labels
+from .labels import is_missing, number_labels
 
 __all__ = ["PATH_STARTS", "Table", "encode_ranges"]
 
@@ -135,6 +135,8 @@ def _to_path(at: int, name: Any) -> str:
         path = name
     elif isinstance(name, (bytes, os.PathLike)):
         path = os.fsdecode(name)
+    elif is_missing(name):
+        raise DataError(f"row {at} of the table: a path is missing")
     else:
         raise TypeError(f"row {at} of the table: {name!r:.80} is no path")
     if not path or "\0" in path:
