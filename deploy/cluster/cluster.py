@@ -101,6 +101,7 @@ authorization: {{mode: AlwaysAllow}}
 address: "{all}"
 failSwapOn: false
 nodeStatusUpdateFrequency: 2s
+volumeStatsAggPeriod: 2s
 evictionHard: {{memory.available: 100Mi, nodefs.available: 200Mi, imagefs.available: 200Mi}}
 readOnlyPort: 0
 clusterDNS: ["{address}"]

@@ -22,7 +22,8 @@ from enginetest.job import undisturbed
 from enginetest.processes import await_that
 from enginetest.report import report
 
-JOB = ("--steps", "300", "--batch", "32", "--picture", "64")
+SHAPE = ("--batch", "32", "--picture", "64")
+JOB = ("--steps", "300", *SHAPE)
 PACE = ("--period", "0.05")
 VALUES = "data.imagenet.claim=imagenet,insecure=true,replicas=2,drainTimeout=5,cache.index=1"
 
@@ -55,18 +56,27 @@ def nodes(cluster: Cluster, namespace: str) -> Iterator[None]:
         yield
 
 
-def survives(cluster: Cluster, pictures: Path, fault: Callable[[dict[str, Any]], None], what: str) -> None:
+def survives(
+    cluster: Cluster, pictures: Path, fault: Callable[[dict[str, Any]], None], what: str, steps: int = 300
+) -> None:
     """A job whose first pod meets a fault. All its batches come."""
-    job = Training(cluster, "fault", [*JOB, *PACE])
+    options = ("--steps", str(steps), *SHAPE)
+    job = Training(cluster, "fault", [*options, *PACE])
     job.step(30)
     fault(min(pods(cluster), key=lambda pod: pod["metadata"]["name"]))
     at = len(job.told().steps)
-    assert job.digest() == undisturbed(pictures / "train", *JOB)
+    assert job.digest() == undisturbed(pictures / "train", *options)
     stall, longest = job.told().stall()
-    report(f"{what} at step {at} of 300: stall {stall:.2%}, longest wait {longest:.2f} s, digest equal")
-    assert at < 300, "the job was over before the fault was"
+    report(f"{what} at step {at} of {steps}: stall {stall:.2%}, longest wait {longest:.2f} s, digest equal")
+    assert at < steps, "the job was over before the fault was"
     job.delete()
     await_nodes(cluster, 2)
+
+
+def await_end(cluster: Cluster, pod: dict[str, Any]) -> None:
+    """Waits until a pod ends."""
+    name = pod["metadata"]["name"]
+    await_that("it goes", lambda: name not in {p["metadata"]["name"] for p in pods(cluster)}, 30, cluster.tails)
 
 
 def test_killed_for_its_memory(nodes: None, cluster: Cluster, pictures: Path) -> None:
@@ -101,7 +111,7 @@ def test_evicted(nodes: None, cluster: Cluster, pictures: Path) -> None:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         where = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/eviction"
         cluster.kubectl("create", f"--raw={where}", "-f", "-", text=json.dumps(eviction))
-        await_that("it goes", lambda: name not in {p["metadata"]["name"] for p in pods(cluster)}, 30, cluster.tails)
+        await_end(cluster, pod)
 
     survives(cluster, pictures, evict, "evicted")
 
@@ -125,6 +135,45 @@ def test_root_is_read_only(nodes: None, cluster: Cluster) -> None:
         "/etc/hostname",
     } & writable
     assert "/var/cache/feedwater" in writable
+
+
+@contextmanager
+def cache_limited(cluster: Cluster, limit: str) -> Iterator[None]:
+    """Pods whose cache may have less than the chart allows at least, which would be much to write."""
+
+    def patch(limit: str) -> str:
+        before = cluster.get("-n", NAMESPACE, "deployment", "feedwater")["spec"]["template"]["spec"]["volumes"]
+        volume = {"name": "cache", "emptyDir": {"sizeLimit": limit}}
+        change = json.dumps({"spec": {"template": {"spec": {"volumes": [volume]}}}})
+        cluster.kubectl("-n", NAMESPACE, "patch", "deployment", "feedwater", "-p", change)
+        cluster.kubectl("-n", NAMESPACE, "rollout", "status", "deployment/feedwater", "--timeout=90s")
+        await_nodes(cluster, 2)
+        return next(str(v["emptyDir"]["sizeLimit"]) for v in before if v["name"] == "cache")
+
+    before = patch(limit)
+    try:
+        yield
+    finally:
+        patch(before)
+
+
+def test_evicted_for_a_cache_beyond_its_limit(nodes: None, cluster: Cluster, pictures: Path) -> None:
+    """Nodes stop before the limit; where something else writes, the kubelet ends the pod, and another one comes."""
+
+    def exceed(pod: dict[str, Any]) -> None:
+        (volume_of(cluster, pod) / "other").write_bytes(bytes(32 << 20))
+        name = pod["metadata"]["name"]
+
+        # A node ends without an error when it is told to, so that the pod is called Completed and not Evicted.
+        def events() -> str:
+            return cluster.kubectl("-n", NAMESPACE, "get", "events", "--field-selector=reason=Evicted")
+
+        said = 'EmptyDir volume "cache" exceeds the limit'
+        await_that("the kubelet evicts it", lambda: name in events() and said in events(), 60, events)
+        await_end(cluster, pod)
+
+    with cache_limited(cluster, "16Mi"):
+        survives(cluster, pictures, exceed, "evicted by the kubelet", steps=800)
 
 
 def fill(place: Path) -> None:

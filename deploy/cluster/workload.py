@@ -124,9 +124,10 @@ def helm(cluster: Cluster, *arguments: str) -> str:
 
 
 def pods(cluster: Cluster) -> list[dict[str, Any]]:
-    """The nodes of the chart that do not end."""
+    """The nodes of the chart that do not end, and have not."""
     found = cluster.get("-n", NAMESPACE, "pods", "-l", "app.kubernetes.io/component=node")["items"]
-    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+    over = ("Succeeded", "Failed")
+    return [p for p in found if "deletionTimestamp" not in p["metadata"] and p["status"].get("phase") not in over]
 
 
 def is_ready(pod: dict[str, Any]) -> bool:
