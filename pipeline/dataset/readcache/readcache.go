@@ -1,6 +1,8 @@
-// Package readcache keeps what was read from servers, or unpacked, on a disk of this machine, for the next epoch. A block is whole or not there, and each is checked when it is read: what a process that
-// was killed or a disk has left behind is never taken for it. Several processes may share a folder. Those blocks that
-// were not used for longest make room. One goroutine at a time makes room; Close waits for it.
+// Package readcache keeps what was read from servers, or unpacked, on a disk of this machine, for the next epoch. A
+// block is whole or not there, and each is checked when it is read: what a process that was killed or a disk has left
+// behind is never taken for it. Several processes may share a folder. Those blocks that were not used for longest make
+// room. One goroutine at a time makes room. Each read and each write of a block has one, which is left behind where the
+// disk does not answer for a second: then there are no blocks until it does. Close waits a second for all of them.
 package readcache
 
 import (
@@ -13,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +56,9 @@ type Cache struct {
 
 	touchAfter time.Duration // a block in use is noted so often
 
+	disk     disk
 	usage    usage
+	used     atomic.Int64 // as far as is known
 	pausing  atomic.Int64 // until then, in nanoseconds since 1970, nothing is written
 	sweeping sync.Mutex   // held while room is made
 	running  sync.WaitGroup
@@ -94,19 +99,37 @@ func Open(dir string, limit int64, trouble func(error)) (*Cache, error) {
 		trouble = func(error) {}
 	}
 	c := &Cache{dir: dir, limit: limit, trouble: trouble, now: time.Now, touchAfter: time.Minute}
+	c.disk = disk{patience: patience, places: make(chan struct{}, mostCalls), gaveUp: c.tellHung, slow: func() {}}
 	if err := c.usage.open(filepath.Join(dir, "usage")); err != nil {
 		return nil, fmt.Errorf("the read cache %s cannot be used: %w", dir, err)
 	}
 	return c, nil
 }
 
-// Close waits for what is going on. Nothing may be called afterwards.
+// patience is how long a call on the disk may take.
+const patience = time.Second
+
+// tellHung tells that the disk does not answer, unless something was told in the last seconds.
+func (c *Cache) tellHung() {
+	now := c.now()
+	if c.pausing.Swap(now.Add(pause).UnixNano()) < now.UnixNano() {
+		c.trouble(fmt.Errorf("the disk of %s has not answered for %s: nothing is read there until it does, and the server is asked instead", c.dir, c.disk.patience))
+	}
+}
+
+// Close waits for what is going on, unless the disk does not answer. Nothing may be called afterwards.
 func (c *Cache) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.running.Wait()
-	return c.usage.close()
+	var err error
+	if !c.disk.run(func() {
+		c.running.Wait()
+		err = c.usage.close()
+	}) {
+		return nil
+	}
+	return err
 }
 
 // Limit is how many bytes the folder may have; 0 of nil.
@@ -122,11 +145,19 @@ func (c *Cache) Counts() Counts {
 	if c == nil {
 		return Counts{}
 	}
-	used, _ := c.usage.add(0)
+	c.disk.run(func() { _, _ = c.count(0) }) // else as before
 	return Counts{
 		Hits: c.hits.Load(), Misses: c.misses.Load(), Damaged: c.damaged.Load(), Refused: c.refused.Load(),
-		Read: c.read.Load(), Written: c.written.Load(), Removed: c.removed.Load(), Used: used, Limit: c.limit,
+		Read: c.read.Load(), Written: c.written.Load(), Removed: c.removed.Load(), Used: c.used.Load(), Limit: c.limit,
 	}
+}
+
+// count adds to the bytes that the folder has.
+func (c *Cache) count(n int64) (used int64, err error) {
+	if used, err = c.usage.add(n); err == nil {
+		c.used.Store(used)
+	}
+	return used, err
 }
 
 func (c *Cache) path(k *Key) string {
@@ -134,11 +165,30 @@ func (c *Cache) path(k *Key) string {
 	return filepath.Join(c.dir, name[:2], name[2:]+ending)
 }
 
-// Read fills p with a block; false where there is none of this length, or it is not whole.
+// buffers are what blocks are read into: a read that was given up may still write its own.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Read fills p with a block; false where there is none of this length, it is not whole, or the disk does not answer.
 func (c *Cache) Read(k Key, p []byte) bool {
 	if c == nil {
 		return false
 	}
+	buf, _ := buffers.Get().(*[]byte)
+	*buf = slices.Grow((*buf)[:0], len(p))[:len(p)]
+	found := false
+	if !c.disk.run(func() { found = c.readInto(k, *buf) }) {
+		c.misses.Add(1)
+		return false
+	}
+	if found {
+		copy(p, *buf)
+	}
+	buffers.Put(buf)
+	return found
+}
+
+// readInto is Read, as long as that takes.
+func (c *Cache) readInto(k Key, p []byte) bool {
 	path := c.path(&k)
 	f, err := openBlock(path)
 	if isNoBlock(err) {
@@ -201,7 +251,7 @@ func checksum(key, p []byte) uint32 {
 // discard removes a file that is no block.
 func (c *Cache) discard(path string, fi os.FileInfo) {
 	if os.Remove(path) == nil && fi != nil {
-		_, _ = c.usage.add(-fi.Size()) // else less fits until room is made
+		_, _ = c.count(-fi.Size()) // else less fits until room is made
 	}
 }
 
@@ -210,27 +260,32 @@ const pause = 10 * time.Second
 
 // Write keeps a block, if there is room and the disk takes it.
 func (c *Cache) Write(k Key, p []byte) {
-	if c == nil || c.now().UnixNano() < c.pausing.Load() {
-		return
+	switch {
+	case c == nil || c.now().UnixNano() < c.pausing.Load():
+	case int64(headBytes+len(p)) > c.limit/16: // it would have too many others removed
+		c.refused.Add(1)
+	default:
+		if block := blockOf(&k, p); !c.disk.run(func() { c.write(c.path(&k), block) }) {
+			c.refused.Add(1)
+		}
 	}
-	path := c.path(&k)
+}
+
+// write is Write, as long as that takes.
+func (c *Cache) write(path string, block []byte) {
 	if _, err := os.Lstat(path); err == nil {
 		return // somebody else was faster
 	}
-	n := int64(headBytes + len(p))
-	if n > c.limit/16 { // it would have too many others removed
-		c.refused.Add(1)
-		return
-	}
-	used, err := c.usage.add(n)
+	n := int64(len(block))
+	used, err := c.count(n)
 	if err == nil && used > c.limit {
 		c.refused.Add(1)
-		_, err = c.usage.add(-n)
+		_, err = c.count(-n)
 	} else if err == nil {
-		if err = writeBlock(path, &k, p); err != nil {
-			_, _ = c.usage.add(-n)
+		if err = writeBlock(path, block); err != nil {
+			_, _ = c.count(-n)
 		} else {
-			c.written.Add(int64(len(p)))
+			c.written.Add(n - int64(headBytes))
 		}
 	}
 	if err != nil {
@@ -243,8 +298,16 @@ func (c *Cache) Write(k Key, p []byte) {
 	}
 }
 
+// blockOf is the file of a block.
+func blockOf(k *Key, p []byte) []byte {
+	block := make([]byte, 0, headBytes+len(p))
+	block = append(block, magic...)
+	block = binary.LittleEndian.AppendUint32(block, checksum(k[:], p))
+	return append(append(block, k[:]...), p...)
+}
+
 // writeBlock makes a file of a block, whole or not at all.
-func writeBlock(path string, k *Key, p []byte) error {
+func writeBlock(path string, block []byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".*"+unfinished)
 	if errors.Is(err, os.ErrNotExist) {
@@ -255,10 +318,6 @@ func writeBlock(path string, k *Key, p []byte) error {
 	if err != nil {
 		return err
 	}
-	block := make([]byte, 0, headBytes+len(p))
-	block = append(block, magic...)
-	block = binary.LittleEndian.AppendUint32(block, checksum(k[:], p))
-	block = append(append(block, k[:]...), p...)
 	_, err = f.Write(block)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)

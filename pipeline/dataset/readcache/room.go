@@ -22,11 +22,11 @@ func (c *Cache) makeRoom() {
 			return
 		}
 		defer mine.Close() //nolint:errcheck // it has nothing
-		before, err := c.usage.add(0)
+		before, err := c.count(0)
 		if err != nil {
 			return
 		}
-		_, _ = c.usage.add(c.removeOldest() - before) // else it is counted when room is made the next time
+		_, _ = c.count(c.removeOldest() - before) // else it is counted when room is made the next time
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A program that reads samples in a way of its own listens on a socket of this machine. It is asked by 9 bytes: what is
@@ -58,6 +59,7 @@ type program struct {
 	socket string
 	name   string
 	alive  func()
+	pulse  time.Duration // how often alive is called while its processes start
 
 	mu        sync.Mutex
 	ready     bool
@@ -67,7 +69,7 @@ type program struct {
 }
 
 func newProgram(l *location, alive func()) *program {
-	return &program{socket: l.options.Get("socket"), name: l.host, alive: alive}
+	return &program{socket: l.options.Get("socket"), name: l.host, alive: alive, pulse: time.Second}
 }
 
 // Identity names the data, for whoever keeps what was read.
@@ -79,13 +81,37 @@ type RaisedError struct{ text string }
 // Error is what was raised.
 func (e *RaisedError) Error() string { return e.text }
 
-// open asks how many samples there are, once.
+// beatWhileStarting tells that all is well until stop is called: processes that start import what they need, which may
+// take longer than any read should.
+func (p *program) beatWhileStarting() (stop func()) {
+	started := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		ticker := time.NewTicker(p.pulse)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				p.alive()
+			case <-started:
+				return
+			}
+		}
+	})
+	return func() {
+		close(started)
+		beating.Wait()
+	}
+}
+
+// open asks how many samples there are, once. The answer comes when a process has started.
 func (p *program) open(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ready {
 		return nil
 	}
+	defer p.beatWhileStarting()()
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", p.socket)
 	if err != nil {
 		return p.lost(ctx, err)

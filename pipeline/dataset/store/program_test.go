@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // fakeProgram answers on a socket as a program with ten samples does: sample 3 is raised, and the next cut answers are connections that end.
 type fakeProgram struct {
 	cut, label, connections atomic.Int64
+	started                 chan struct{} // nothing is answered before; nil: it has
 }
 
 func (f *fakeProgram) serve(t *testing.T) string {
@@ -40,6 +42,9 @@ func (f *fakeProgram) serve(t *testing.T) string {
 
 func (f *fakeProgram) answer(c net.Conn) {
 	defer c.Close()
+	if f.started != nil {
+		<-f.started
+	}
 	for {
 		var question [questionBytes]byte
 		if _, err := io.ReadFull(c, question[:]); err != nil {
@@ -75,6 +80,26 @@ func openProgram(t *testing.T, socket string) Store {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// TestProgramThatStarts: a program whose processes take long to start is alive meanwhile, and no storage that hangs.
+func TestProgramThatStarts(t *testing.T) {
+	f := &fakeProgram{started: make(chan struct{})}
+	var beats atomic.Int64
+	s, err := OpenURL("python://name?socket="+f.serve(t), RemoteOptions{Alive: func() {
+		if beats.Add(1) == 3 {
+			close(f.started)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p, _ := s.(*program)
+	p.pulse = time.Millisecond
+	if a, err := s.Stat(t.Context(), ""); err != nil || a.Size != 10 {
+		t.Errorf("%+v, %v", a, err)
+	}
 }
 
 func TestProgram(t *testing.T) {
