@@ -284,3 +284,51 @@ func TestListOfServerIsLookedAtAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestFilesOfAListAreListed: what a list names in a bucket is asked about by listing its folders, a page for a thousand files;
+// one by one are asked about those of a folder that has many others, and of one that the list names one file of.
+func TestFilesOfAListAreListed(t *testing.T) {
+	s := buckettest.OfFolder(t, t.TempDir())
+	var list strings.Builder
+	list.WriteString("path,label\n")
+	put := func(key string, named bool) {
+		s.Put("p/"+key, []byte(key))
+		if named {
+			list.WriteString(key + ",0\n")
+		}
+	}
+	for i := range 1500 {
+		put(fmt.Sprintf("all/%04d.jpg", i), true)
+	}
+	for i := range 3000 {
+		put(fmt.Sprintf("few/%04d.jpg", i), i == 1 || i == 2999)
+	}
+	for i := range 10 {
+		put(fmt.Sprintf("one/%04d.jpg", i), i == 3)
+	}
+	s.Put("p/l.csv", []byte(list.String()))
+	data := opened(t, Join(s.Place("p"), "l.csv"), options(t))
+	if data.Len() != 1503 {
+		t.Fatalf("%d samples", data.Len())
+	}
+	for _, i := range []int{0, 1499, 1500, 1501, 1502} {
+		sample, err := data.At(i, nil)
+		treetest.Must(t, err)
+		got, err := data.Read(t.Context(), i, nil)
+		treetest.Must(t, err)
+		if string(got) != string(sample.Key) {
+			t.Errorf("sample %d, %s, has %q", i, sample.Key, got)
+		}
+	}
+	lists, asked := 0, map[string]bool{}
+	for _, request := range s.Requests() {
+		if request == "GET /"+buckettest.Bucket+"/" {
+			lists++
+		} else if name, head := strings.CutPrefix(request, "HEAD /"+buckettest.Bucket+"/p/"); head && strings.HasSuffix(name, ".jpg") {
+			asked[name] = true
+		}
+	}
+	if lists < 3 || lists > 9 || len(asked) != 2 || !asked["few/2999.jpg"] || !asked["one/0003.jpg"] { // a list that takes long is asked for twice
+		t.Errorf("%d lists, and asked about %v", lists, asked)
+	}
+}

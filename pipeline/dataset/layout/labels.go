@@ -50,6 +50,7 @@ func kindOf(text string) labelKind {
 // labels of a list. All are whole numbers of int64, or all are names of classes, or there are none. What looks like another
 // number is refused, and so is a name beside numbers: as text they would be sorted, and each label be another one.
 type labels struct {
+	files    *namedFiles
 	rows     int
 	labelled bool
 	numbers  bool // all are

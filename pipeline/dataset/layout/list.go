@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"os"
 	"path"
@@ -63,8 +62,8 @@ type row struct {
 // rowReader reads lines; io.EOF behind the last.
 type rowReader interface{ next() (row, error) }
 
-// Scan implements Layout. It reads the list twice, and asks for the size and time of each file in it. Of each line it
-// keeps 8 bytes, to find paths that come twice.
+// Scan implements Layout. It reads the list twice, and asks for the size and time of each file in it, on servers by
+// listing folders where it can. Of each line it keeps 8 bytes, to find paths that come twice, and see mostListed.
 func (l List) Scan(ctx context.Context, from store.Store, o Options, to *manifest.Builder) error {
 	labels, a, err := l.labels(ctx, from)
 	if err == nil {
@@ -82,6 +81,9 @@ func (l List) scan(ctx context.Context, from store.Store, o Options, to *manifes
 	}
 	l.nameValues(to)
 	s := &listScan{list: l, from: from, options: o, to: to, labels: labels, progress: progress{report: o.Progress}}
+	if labels.files.folders != nil {
+		s.listing = &folderListing{from: from, questions: o.Questions, named: labels.files, found: map[string]store.Attributes{}}
+	}
 	if err := s.samples(ctx); err != nil {
 		return err
 	}
@@ -204,8 +206,7 @@ func (l List) each(ctx context.Context, from store.Store, take func(row) error) 
 
 // labels reads the list for its labels, and checks its paths.
 func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attributes, error) {
-	found := &labels{numbers: true, classes: map[string]*classCount{}}
-	seed, seen := maphash.MakeSeed(), map[uint64]struct{}{}
+	found := &labels{numbers: true, classes: map[string]*classCount{}, files: newNamedFiles(from)}
 	a, err := l.each(ctx, from, func(r row) error {
 		if r.className != "" {
 			return found.name(l, r)
@@ -220,11 +221,9 @@ func (l List) labels(ctx context.Context, from store.Store) (*labels, store.Attr
 		if r.span != nil && l.Table != "" { // of one file in many rows
 			return found.add(l, r)
 		}
-		sum := maphash.String(seed, key)
-		if _, twice := seen[sum]; twice {
+		if found.files.add(key) {
 			return wrong("%s: %s is in the list twice", l.where(r), l.show("%.200q", r.path))
 		}
-		seen[sum] = struct{}{}
 		return found.add(l, r)
 	})
 	found.sort()
@@ -256,6 +255,7 @@ type listScan struct {
 	options  Options
 	to       *manifest.Builder
 	labels   *labels
+	listing  *folderListing // nil: of files of this machine
 	progress progress
 }
 
@@ -299,6 +299,7 @@ func (s *listScan) add(ctx context.Context, rows []row) error {
 
 // ask asks about the files of rows, several at once. Of several errors it is the one of the first line.
 func (s *listScan) ask(ctx context.Context, rows []row) ([]manifest.Sample, error) {
+	s.listFolders(ctx, rows)
 	samples, errs := make([]manifest.Sample, len(rows)), make([]error, len(rows))
 	var asking sync.WaitGroup
 	askers := s.options.Readers
@@ -324,6 +325,20 @@ func (s *listScan) ask(ctx context.Context, rows []row) ([]manifest.Sample, erro
 	return samples, nil
 }
 
+// listFolders lists the folders of the files of rows, where that is quicker than to ask about each.
+func (s *listScan) listFolders(ctx context.Context, rows []row) {
+	if s.listing == nil {
+		return
+	}
+	keys := make([]string, 0, len(rows))
+	for _, r := range rows {
+		if key, err := s.list.key(r); err == nil { // else sample tells
+			keys = append(keys, key)
+		}
+	}
+	s.listing.list(ctx, keys)
+}
+
 // sample is that of a row.
 func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 	key, err := s.list.key(r)
@@ -333,9 +348,11 @@ func (s *listScan) sample(ctx context.Context, r row) (manifest.Sample, error) {
 	if r.span != nil && s.list.Table != "" {
 		return manifest.Sample{}, wrong("%s has %q, and rows before have none", s.list.where(r), rangeMember)
 	}
-	a, err := s.list.stat(ctx, s.from, s.options, r, key)
-	if err != nil {
-		return manifest.Sample{}, err
+	a, known := s.listing.take(key)
+	if !known {
+		if a, err = s.list.stat(ctx, s.from, s.options, r, key); err != nil {
+			return manifest.Sample{}, err
+		}
 	}
 	label, known := s.labels.of(r)
 	if !known {
