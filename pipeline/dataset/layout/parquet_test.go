@@ -159,6 +159,18 @@ func TestParquetColumnsOfSeveralFiles(t *testing.T) {
 	}
 }
 
+// TestParquetClassNamesAreBounded: names of classes that the metadata has are refused beyond 16 MiB of them.
+func TestParquetClassNamesAreBounded(t *testing.T) {
+	root := parquetFolder(t, map[string]string{"a.parquet": "plain"})
+	editFooter(t, root+"/a.parquet", func(m *format.FileMetaData) {
+		m.KeyValueMetadata[0].Value = strings.Replace(m.KeyValueMetadata[0].Value, "owl", strings.Repeat("owl", maxClassBytes/3+1), 1)
+	})
+	_, err := scanned(t.Context(), Parquet{Pattern: "a.parquet"}, folderOf(t, root))
+	if says := "a.parquet: more than 1048576 classes, or more than 16777216 bytes of their names"; !errors.Is(err, ErrLayout) || !matches(says, fmt.Sprint(err)) {
+		t.Errorf("%.300v", err)
+	}
+}
+
 // TestParquetFolder: a folder of shards is all of them in the order of their names, but not those of several splits.
 func TestParquetFolder(t *testing.T) {
 	files := map[string]string{"train-00001-of-00002.parquet": "v2", "train-00000-of-00002.parquet": "plain", "README.md": "empty"}
