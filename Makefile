@@ -39,7 +39,7 @@
 #   make sources-faults      the same batches from a real S3 server behind delays, cuts, resets and refusals, or an error that names the object
 #   make bench-scan           how fast a slow storage is listed, one question at a time and many at once
 #   make test-huge            lists of 100 million and of a billion samples, and a scan of tar files of 1.28 million: sizes, memory and times; ten minutes, 5 GB of disk
-#   make test-gpu PART=1      on a machine with a CUDA GPU, each at most 8 minutes: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; GPU_PYTHON has torch
+#   make test-gpu PART=1      on a machine with a CUDA GPU, each at most 8 minutes: 1 checks batches on it, 2 what they cost, 3 idle, 4 kinds of loop; all in short without PART; GPU_PYTHON has torch
 #   make test-hub HUB_PYTHON=python  data sets of Hugging Face, and Parquet files of their writers, give the pictures of their rows; DATA=folder of photographs
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; half an hour
@@ -295,8 +295,8 @@ test-jax: build
 
 # Nothing is installed or built: the machine may be bare, and bin/feedwater comes with the tree.
 test-gpu:
-	$(call say,on a GPU, part $(PART))
-	$(GPU_PACKAGE) $(GPU_PYTHON) bench/gpu/$(or $(patsubst $(PART):%,%,$(filter $(PART):%,$(GPU_PARTS))),$(error PART is 1, 2, 3 or 4)) $(FEEDWATER_PHOTOS) --out $(GPU_OUT)/gpu-$(PART).txt
+	$(call say,on a GPU, $(if $(PART),part $(PART),all parts in short))
+	$(GPU_PACKAGE) $(GPU_PYTHON) bench/gpu/$(if $(PART),$(or $(patsubst $(PART):%,%,$(filter $(PART):%,$(GPU_PARTS))),$(error PART is 1, 2, 3 or 4; all in short without it)),short.py) $(FEEDWATER_PHOTOS) --out $(GPU_OUT)/gpu-$(or $(PART),all).txt
 
 .PHONY: bench-scan bench-sources
 bench-sources:

@@ -148,6 +148,18 @@ class FakeCuda:
         alias = self._block_of(tensor).alias(tensor)
         self.submit(self.current, lambda: into.append(alias.clone()))
 
+    def copy_later(self, target: Any, source: Any) -> None:
+        """A kernel of the program: target.copy_(source) when the current stream comes to it."""
+        into, of = (self._block_of(tensor).alias(tensor) for tensor in (target, source))
+        self.submit(self.current, lambda: into.copy_(of))
+
+    def read_now(self, tensor: Any) -> Any:
+        """tensor.cpu(), and item(): the host waits for the current stream, and for no other."""
+        seen: list[Any] = []
+        self.read_later(tensor, seen)
+        self.run_until(self.current, self.current.submitted)
+        return seen[0]
+
     def check_alive(self) -> None:
         if self.lost:
             raise torch.AcceleratorError(self.lost)

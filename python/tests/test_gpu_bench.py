@@ -184,7 +184,7 @@ def test_the_checks_for_a_gpu_pass_on_a_fake_one(
         checks.check_busy_gpu(str(photos))
 
 
-@pytest.mark.parametrize("script", ["checks", "figures", "main", "kinds"])
+@pytest.mark.parametrize("script", ["checks", "figures", "main", "kinds", "short"])
 def test_without_a_gpu_each_part_says_so(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import runpy
 
@@ -245,6 +245,35 @@ def test_what_does_not_fit_into_the_time_is_left_out(bench: Any, tmp_path: Path)
     assert bench.main.measure(Late(), found, 2, str(tmp_path)) == "late"
     text = bench.main.text(found)
     assert "dataloader           9" in text and "device             150.00" in text and "doctor" not in text
+
+
+def test_all_parts_in_short_share_the_time_and_one_that_fails_stops_none(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import short
+
+    del sys.modules["short"]
+    ran: list[tuple[str, float]] = []
+
+    def run(seconds: float, command: list[str]) -> tuple[int, list[str]]:
+        name, given = Path(command[1]).stem, float(command[command.index("--seconds") + 1])
+        assert given <= seconds - short.GRACE_S + 1
+        assert {"--rounds", "--steps", "--warm", "--seconds", "--out"} >= {x for x in command if x.startswith("--")}
+        ran.append((name, given))
+        Path(command[command.index("--out") + 1]).write_text(f"lines of {name}")
+        if name == "figures":
+            raise bench.part.OutOfTimeError("late")
+        return int(name == "kinds"), []
+
+    monkeypatch.setattr(short, "run_within", run)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(bench.part.Part, "end_hanging", lambda self: None)
+    told, code = run_part(short, tmp_path / "gpu-all.txt", monkeypatch, str(tmp_path))
+    assert [name for name, _ in ran] == ["checks", "figures", "kinds", "main"]
+    assert 100 < ran[0][1] < 120 and 380 < ran[-1][1] <= 390, "the last one gets what is left"
+    assert all(f"lines of {name}" in told for name, _ in ran), told
+    assert "figures ended with late" in told and "kinds ended with 1" in told
+    assert str(code) == "not all is as it should be: figures, kinds"
 
 
 def test_pictures_are_made_where_no_folder_is_given(bench: Any, tmp_path: Path) -> None:
