@@ -108,11 +108,7 @@ class Config:
             mask_files=mask_files,
             targets=targets,
             pictures=made,
-            names=output.field_names(
-                fields,
-                lambda: given["python"] is not None or targets is not None or resolved.may_have_values,
-                resolved.no_values,
-            ),
+            names=_names_of(fields, resolved, more=given["python"] is not None or targets is not None),
             as_dict=isinstance(fields, Mapping),
             relabel=_relabelling_of(given["relabel"], resolved.relabel),
             layout=layout,
@@ -318,6 +314,11 @@ def _with_rest(given: Mapping[str, Any], rest: Any) -> Mapping[str, Any]:
     if given["python"] is not None:
         raise ValueError("python= beside a transform of albumentations, which is called in its place: call it there")
     return {**given, "python": rest}
+
+
+def _names_of(fields: Any, source: sources.Source, *, more: bool) -> dict[str, str]:
+    """Names of the wanted fields; more says that something else than the source may have them."""
+    return output.field_names(fields, lambda: more or source.may_have_values, source.no_values)
 
 
 def _fields_of(fields: Any, masked: bool, targeted: bool) -> Any:
