@@ -281,6 +281,30 @@ def test_masks_of_views_are_torchvisions(pair: tuple[Path, Path]) -> None:
     assert all(one[0].any() and not one[1:].any() for one in [*masks, *images])
 
 
+def test_masks_on_the_gpu_are_those_of_the_cpu(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one picture or of views, with the type of a transform, and with rows that hold no sample."""
+    from fake_cuda import FakeCuda
+    from torch.utils._pytree import tree_leaves, tree_map
+
+    from feedwater._device import runtime
+
+    gpu = FakeCuda()
+    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
+    monkeypatch.setattr(runtime, "find_runtime", lambda *_: gpu)
+    kinds: dict[Any, Any] = {tv_tensors.Image: torch.float32, tv_tensors.Mask: torch.int64, "others": None}
+    options: dict[str, Any] = {"batch_size": 4, "masks": pair[1], "shuffle": True, "tail": "valid"}
+    options["fields"] = ("mask", "image", "valid")
+    for transform in (VIEWS, v2.Compose([SIZE, v2.ToImage(), v2.ToDtype(kinds, scale=True)])):
+        made = []
+        for device in ("cuda", None):
+            with Loader(pair[0], transform, device=device, **options) as loader:
+                made.append([tree_map(torch.clone, tuple(batch)) for batch in loader])
+        for ours, theirs in zip(*(tree_leaves(batches) for batches in made), strict=True):
+            assert ours.dtype == theirs.dtype and torch.equal(ours, theirs)
+        assert len(made[0]) == 3
+    assert gpu.copied and not gpu.pageable
+
+
 def test_views_and_masks_go_through_a_batch_transform(pair: tuple[Path, Path]) -> None:
     """torchvision's flip moves both; a row that holds no sample stays zeros."""
     fields, crops = ("image", "mask", "valid"), Views([v2.CenterCrop(32), v2.CenterCrop(24)])
