@@ -47,6 +47,7 @@ ROOMS = (
     "_stages",
     "_remote",
     "callbacks",
+    "dcp",
     "hf",
     "timm",
     "testing",
