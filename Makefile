@@ -295,7 +295,7 @@ test-jax: build
 
 # Nothing is installed or built: the machine may be bare, and bin/feedwater comes with the tree.
 test-gpu:
-	$(call say,on a GPU, $(if $(PART),part $(PART),all parts in short))
+	$(call say,on a GPU: $(if $(PART),part $(PART),all parts in short))
 	$(GPU_PACKAGE) $(GPU_PYTHON) bench/gpu/$(if $(PART),$(or $(patsubst $(PART):%,%,$(filter $(PART):%,$(GPU_PARTS))),$(error PART is 1, 2, 3 or 4; all in short without it)),short.py) $(FEEDWATER_PHOTOS) --out $(GPU_OUT)/gpu-$(or $(PART),all).txt
 
 .PHONY: bench-scan bench-sources
