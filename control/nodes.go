@@ -10,8 +10,9 @@ const (
 	effectiveWeight = 0.3  // of the newest period
 	busyLeast       = 0.05 // share of the period that a node must have had work in, to tell what it can do
 	downSeconds     = 120.0
-	blindGrowth     = 1.5 // where only waiting is known
-	growthFactor    = 2   // at most, per period; or
+	oneSeconds      = 300.0 // for one fewer: or else a demand between two numbers has a node come and go
+	blindGrowth     = 1.5   // where only waiting is known
+	growthFactor    = 2     // at most, per period; or
 	growthNodes     = 4
 	maxNodes        = 1 << 20
 )
@@ -49,7 +50,7 @@ type Wanted struct {
 
 // DecideNodes ends a period of so many seconds. jobs are the readings of all jobs, loads those of all nodes that are
 // known. now is how many nodes there are or are starting; negative: unknown, then nothing bounds the growth. More are
-// wanted at once, fewer only when none of the last 120 s asked for more.
+// wanted at once, fewer only when none of the last 120 s asked for more, one fewer when none of the last 300 s did.
 func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now int) Wanted {
 	if !(seconds > 0) || math.IsInf(seconds, 0) {
 		seconds = 1
@@ -151,22 +152,31 @@ func (s *Scaler) sumWork(jobs []Reading) (nodes float64) {
 	return nodes
 }
 
-// holdPeak keeps the number up until no request of the last 120 s asks for it.
+// holdPeak keeps the number up until no request of the last 120 s asks for it, or of the last 300 s if it is one fewer.
 func (s *Scaler) holdPeak(seconds, nodes float64, now int) float64 {
 	for i := range s.requests {
 		s.requests[i].age += seconds
 	}
-	s.requests = slices.DeleteFunc(s.requests, func(w pastRequest) bool { return w.age > downSeconds+1e-9 })
+	s.requests = slices.DeleteFunc(s.requests, func(w pastRequest) bool { return w.age > oneSeconds+1e-9 })
 	s.requests = append(s.requests, pastRequest{0, nodes})
-	most := nodes
-	for _, w := range s.requests {
-		most = max(most, w.nodes)
-	}
+	most, there := s.peak(downSeconds), float64(now)
 	switch {
 	case now < 0:
 		return most
-	case nodes > float64(now):
+	case nodes > there:
 		return nodes
+	case most > 1 && most == there-1:
+		most = s.peak(oneSeconds)
 	}
-	return min(most, float64(now))
+	return min(most, there)
+}
+
+// peak is the most that was asked for within so many seconds.
+func (s *Scaler) peak(seconds float64) (most float64) {
+	for _, r := range s.requests {
+		if r.age <= seconds+1e-9 {
+			most = max(most, r.nodes)
+		}
+	}
+	return most
 }
