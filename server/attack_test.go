@@ -90,9 +90,13 @@ func (g *guarded) tryWire() (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: c, Framer: http2.NewFramer(c, c), t: g.t}
+	return newWire(g.t, c), c.SetDeadline(time.Now().Add(time.Minute))
+}
+
+func newWire(t testing.TB, c net.Conn) *wire {
+	w := &wire{Conn: c, Framer: http2.NewFramer(c, c), t: t}
 	w.hpack, w.decoder = hpack.NewEncoder(&w.block), hpack.NewDecoder(4096, nil)
-	return w, c.SetDeadline(time.Now().Add(time.Minute))
+	return w
 }
 
 // hello is how a connection begins.

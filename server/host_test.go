@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -97,9 +96,7 @@ func (s *street) greet(addr string) *wire {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &wire{Conn: c, Framer: http2.NewFramer(c, c), t: s.t}
-	w.hpack = hpack.NewEncoder(&w.block)
-	w.hello()
+	w := newWire(s.t, c).hello()
 	if _, err := w.ReadFrame(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -12,12 +12,20 @@ func (e *layoutError) Is(target error) bool { return target == ErrLayout }
 
 func wrong(format string, args ...any) error { return &layoutError{fmt.Sprintf(format, args...)} }
 
-// untoldError has words of its own in place of those of its cause, which tell what nobody may read.
-type untoldError struct {
+// rewordedError has words of its own in place of its cause's, and is what that is.
+type rewordedError struct {
 	text  string
 	cause error
 }
 
-func (e *untoldError) Error() string { return e.text }
+func (e *rewordedError) Error() string { return e.text }
 
-func (e *untoldError) Unwrap() error { return e.cause }
+func (e *rewordedError) Unwrap() error { return e.cause }
+
+// checkColumn returns an error where two files have the same thing, pictures or labels, in columns of other names.
+func checkColumn(what, argument, first, column, other, columnOfOther string) error {
+	if column == columnOfOther {
+		return nil
+	}
+	return wrong("%s and %s: the one has %s in the column %s, and the other in %s: name one by %s=", first, other, what, column, columnOfOther, argument)
+}

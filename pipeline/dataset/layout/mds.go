@@ -222,14 +222,13 @@ func (l MDS) checkColumns(names []string, shards map[string]*mdsShard) error {
 		case first == nil:
 			first = c
 		}
-		if a, b := first.shard.Names[first.image], c.shard.Names[c.image]; a != b {
-			return wrong("%s and %s: the one has pictures in the column %s, and the other in %s: name one by image=", first.shard.Raw.Basename, name, a, b)
+		where := first.shard.Raw.Basename
+		err = checkColumn("pictures", "image", where, first.shard.Names[first.image], name, c.shard.Names[c.image])
+		if err == nil && first.label >= 0 && c.label >= 0 {
+			err = checkColumn("labels", "label", where, first.shard.Names[first.label], name, c.shard.Names[c.label])
 		}
-		if first.label < 0 || c.label < 0 {
-			continue
-		}
-		if a, b := first.shard.Names[first.label], c.shard.Names[c.label]; a != b {
-			return wrong("%s and %s: the one has labels in the column %s, and the other in %s: name one by label=", first.shard.Raw.Basename, name, a, b)
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -22,15 +22,17 @@ type tableClasses struct {
 
 // check returns an error where another file with rows has its pictures or labels in columns of other names, or says other classes.
 func (c *tableClasses) check(name string, f *openedParquet) error {
-	first, other := c.columns, f.columns
-	switch {
-	case f.file.Rows() == 0:
+	if f.file.Rows() == 0 {
 		return nil
-	case other.picture() != first.picture():
-		return wrong("%s and %s: the one has pictures in the column %s, and the other in %s: name one by image=",
-			c.first, name, first.picture(), other.picture())
-	case first.label != nil && other.label != nil && other.label.String() != first.label.String():
-		return wrong("%s and %s: the one has labels in the column %s, and the other in %s: name one by label=", c.first, name, first.label, other.label)
+	}
+	first, other := c.columns, f.columns
+	err := checkColumn("pictures", "image", c.first, first.picture(), name, other.picture())
+	if err == nil && first.label != nil && other.label != nil {
+		err = checkColumn("labels", "label", c.first, first.label.String(), name, other.label.String())
+	}
+	switch {
+	case err != nil:
+		return err
 	case other.label == nil || c.labels != nil && other.label.Kind == parquet.String:
 		return nil
 	case c.labels != nil || other.label.Kind == parquet.String:

@@ -369,19 +369,9 @@ func explainMissing(ctx context.Context, from store.Store, pattern string, names
 	case len(missing) == 0: // it was not asked for again, or is there by now
 		return err
 	case len(missing) == len(asked) && some == "":
-		return &missingError{fmt.Sprintf("%s: none of its %d files is there, %s to %s: %v", pattern, len(names), names[0], names[len(names)-1], err), err}
+		return &rewordedError{fmt.Sprintf("%s: none of its %d files is there, %s to %s: %v", pattern, len(names), names[0], names[len(names)-1], err), err}
 	case len(missing) == 1:
-		return &missingError{fmt.Sprintf("%s: of its %d files %s1 is not there: %s", pattern, len(names), some, missing[0]), err}
+		return &rewordedError{fmt.Sprintf("%s: of its %d files %s1 is not there: %s", pattern, len(names), some, missing[0]), err}
 	}
-	return &missingError{fmt.Sprintf("%s: of its %d files %s%d are not there: %s to %s", pattern, len(names), some, len(missing), missing[0], missing[len(missing)-1]), err}
+	return &rewordedError{fmt.Sprintf("%s: of its %d files %s%d are not there: %s to %s", pattern, len(names), some, len(missing), missing[0], missing[len(missing)-1]), err}
 }
-
-// missingError is an fs.ErrNotExist that says itself what is not there.
-type missingError struct {
-	text  string
-	cause error
-}
-
-func (e *missingError) Error() string { return e.text }
-
-func (e *missingError) Unwrap() error { return e.cause }

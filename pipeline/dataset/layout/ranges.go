@@ -156,7 +156,7 @@ func (l List) stat(ctx context.Context, from store.Store, o Options, r row, name
 	case store.LeadsNowhere(err):
 		return a, wrong("%s: there is no file %s%s", l.where(r), l.show("%.200s", name), adviceOn(name))
 	case err != nil && !l.isShown():
-		return a, &untoldError{fmt.Sprintf("%s: it cannot be asked for", l.where(r)), err}
+		return a, &rewordedError{fmt.Sprintf("%s: it cannot be asked for", l.where(r)), err} // the cause names the file
 	case err != nil:
 		return a, fmt.Errorf("%s: %w", l.where(r), &fs.PathError{Op: "stat", Path: name, Err: err})
 	case a.Kind != store.KindFile:

@@ -72,9 +72,11 @@ class DeviceBuilder(Builder):
         opened: PlanInfo,
         names: dict[str, str],
         as_dict: bool,
+        relabel: Relabelling | None,
     ) -> None:
         super().__init__(pictures, opened, names, as_dict)
-        self._transfer, self._feed = transfer, feed
+        self._transfer, self._feed, self._relabel = transfer, feed, relabel
+        """Labels are changed by relabel before they are copied; rows keep those of the data."""
         self._explained = Explained(self.torch, transfer.runtime.name)
         self._hops = [self._make_hop(picture) for picture in pictures]
         self._hops += [None] * (len(self._looks) - len(pictures))
@@ -83,8 +85,6 @@ class DeviceBuilder(Builder):
         """For each of them, the field of the slots that has the rectangles to erase."""
         self._ahead: dict[Done, Rows] = {}
         """Under way to the GPU, or there, before the loop asked."""
-        self.relabel: Relabelling | None = None
-        """What labels are changed by before they are copied; rows keep those of the data."""
 
     def _make_hop(self, picture: Picture) -> Hop | None:
         hop = picture.device_hop
@@ -158,8 +158,8 @@ class DeviceBuilder(Builder):
     def _send_whole(self, rows: _SlotRows, labels: _Array, indices: _Array, memory: _Array) -> None:
         """Begins the copies of rows of which none is mended; memory is their slot's lease."""
         sources, held = dict(self._name_sources(rows, labels, indices)), [memory]
-        if self.relabel is not None and "label" in sources:
-            changed = self.relabel.change_labels(labels, None)
+        if self._relabel is not None and "label" in sources:
+            changed = self._relabel.change_labels(labels, None)
             assert self.torch is not None
             sources["label"] = self._transfer.runtime.pin_copy(self.torch.from_numpy(changed))
             held.append(sources["label"])

@@ -34,9 +34,7 @@ def make_builder(config: Config, opened: PlanInfo, feed: Feed, python: Stage | N
     from .._batch.device_batch import DeviceBuilder, MovedBuilder
 
     if python is None:
-        builder = DeviceBuilder(transfer, feed, config.pictures, opened, config.names, config.as_dict)
-        builder.relabel = config.relabel
-        return builder
+        return DeviceBuilder(transfer, feed, config.pictures, opened, config.names, config.as_dict, config.relabel)
     return MovedBuilder(transfer, make_host_builder(config, opened, feed, python))
 
 
