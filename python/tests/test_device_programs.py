@@ -145,6 +145,8 @@ def test_an_interrupt_anywhere_in_next_loses_nothing(fake: Any, monkeypatch: pyt
                         where.add(strike.where.split()[-1])
                         at = -1
                         continue
+                    if len(seen) == at:  # not called so often, as where nothing is copied ahead
+                        at += 1
                     seen.append([])
                     for field in batch:
                         gpu.read_later(field, seen[-1])
@@ -154,5 +156,5 @@ def test_an_interrupt_anywhere_in_next_loses_nothing(fake: Any, monkeypatch: pyt
         gc.collect()  # tracebacks
         registration.end_registrations()
         assert not gpu.registered
-    assert where >= set(functions) - {"send_ahead"}, "nothing is copied ahead where no further batch is there yet"
+    assert where == set(functions)
     assert not transfer._LOST

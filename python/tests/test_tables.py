@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 import feedwater
 from feedwater import Loader, Table
+from feedwater._dataset import columns
 from feedwater.errors import DataError
 
 pytestmark = pytest.mark.usefixtures("real")
@@ -69,6 +71,17 @@ class Frame:
 
     def __getitem__(self, name: str) -> Any:
         return self._columns[name]
+
+
+def test_lists_have_the_names_here_that_nodes_know() -> None:
+    layout = Path(__file__).resolve().parents[2] / "pipeline" / "dataset" / "layout"
+    told = "".join((layout / name).read_text() for name in ("table.go", "ranges.go"))
+    found = {
+        name: re.findall(r'"(\w+)"', value) for name, value in re.findall(r"(\w+) += (\[\]string\{.*\}|\".*\")\n", told)
+    }
+    assert found["pathColumns"] == list(columns.PATH_COLUMNS)
+    assert found["labelColumns"] == list(columns.LABEL_COLUMNS)
+    assert [found["classNameMember"], found["rangeMember"]] == [[columns.CLASS_NAME], [columns.RANGE]]
 
 
 def test_a_table_gives_the_batches_of_its_folder(data: Path) -> None:
