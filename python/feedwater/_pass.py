@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ._common.torch_modes import imported_torch
-from ._frameworks.accelerate import LoopEnd, join_loops
+from ._frameworks.accelerate import JoinedLoop, join_loops
 from .errors import Error
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Pass(Iterator[B]):
 
         Not of one that a DataLoader reads, of which they are told already.
         """
-        self._loop: LoopEnd | None = None
+        self._loop: JoinedLoop | None = None
 
     def __next__(self) -> B:
         loader, progress = self._loader, self._loader._progress
@@ -65,10 +65,7 @@ class Pass(Iterator[B]):
     def _leave_loops(self) -> None:
         loop, self._loop, self._untold = self._loop, None, self._tells
         if loop is not None:
-            loop.leave_loops()
-
-    def __del__(self) -> None:
-        self._leave_loops()  # a loop that was broken off
+            loop.leave()
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         known = {name: getattr(self, name) for name in self.__slots__}

@@ -69,7 +69,7 @@ class Registered:
         return not self.refused
 
     def __del__(self, ended: deque[_Ended] = _ENDED) -> None:
-        if self._parts:
+        if getattr(self, "_parts", None):  # there is none if an interrupt struck first
             ended.append(_Ended(self._memory, self._parts, self._owner))
 
 

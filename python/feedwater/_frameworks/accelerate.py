@@ -16,7 +16,7 @@ from ..errors import Error
 if TYPE_CHECKING:
     from .._loader import Loader
 
-__all__ = ["LoopEnd", "join_loops", "refuse_attribute"]
+__all__ = ["JoinedLoop", "join_loops", "refuse_attribute"]
 
 log = logging.getLogger("feedwater")
 
@@ -26,18 +26,35 @@ UNKNOWN = -1
 _warned: list[str] = []
 
 
-class LoopEnd:
-    """One pass as Accelerate knows it. Both properties are about the batch that was returned last."""
+class JoinedLoop:
+    """Keeps a pass in Accelerate's list of loops, until it is over or nobody holds this.
+
+    Only a pass that is in such a list has a finaliser: an interrupt that strikes in one is lost.
+    """
+
+    _end: LoopEnd | None = None
+    _state: Any = None
 
     def __init__(self, loader: Loader[Any], state: Any) -> None:
-        self.loader, self._state = loader, state
-        state._add_dataloader(self)
+        self._end = LoopEnd(loader)
+        state._add_dataloader(self._end)
+        self._state = state
 
-    def leave_loops(self) -> None:
+    def leave(self) -> None:
         """The pass is over, or is left; harmless when repeated."""
         state, self._state = self._state, None
         if state is not None:
-            state._remove_dataloader(self)
+            state._remove_dataloader(self._end)
+
+    def __del__(self) -> None:
+        self.leave()
+
+
+class LoopEnd:
+    """One pass as Accelerate knows it. Both properties are about the batch that was returned last."""
+
+    def __init__(self, loader: Loader[Any]) -> None:
+        self.loader = loader
 
     @property
     def end_of_dataloader(self) -> bool:
@@ -74,14 +91,14 @@ def refuse_attribute(name: str) -> None:
         )
 
 
-def join_loops(loader: Loader[Any]) -> LoopEnd | None:
+def join_loops(loader: Loader[Any]) -> JoinedLoop | None:
     """Tells Accelerate that a pass begins, if a program of this process uses it."""
     module = sys.modules.get("accelerate.state")
     kind = getattr(module, "GradientState", None)
     if kind is None:
         return None
     try:
-        return LoopEnd(loader, kind()) if kind._shared_state else None
+        return JoinedLoop(loader, kind()) if kind._shared_state else None
     except (AttributeError, TypeError) as error:
         if not _warned:
             _warned.append(str(error))
