@@ -1,6 +1,6 @@
 """What it costs to read pictures from shards and from a bucket, against the same pictures in class folders.
 
-    python bench/sources_cost.py FOLDER --bucket bin/bench-bucket [--rounds 7] [--quick] [--json FILE]
+    python bench/sources_cost.py FOLDER --bucket bin/bench-bucket [--rounds 15] [--quick] [--json FILE]
 
 A node has one core, and whatever else runs the other ones: this trainer, and the servers of the bucket, which take 5 ms
 for each answer. Each turn is a Loader of its own, with RandomResizedCrop(224) in batches of 64. Before and after each
@@ -276,7 +276,7 @@ def main() -> int:
     parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parse.add_argument("photos", type=Path, nargs="?", help="photographs in class folders; else some are made")
     parse.add_argument("--bucket", required=True, help="program of bench/bucket")
-    parse.add_argument("--rounds", type=int, default=7, help="turns of each contestant")
+    parse.add_argument("--rounds", type=int, default=15, help="turns of each contestant")
     parse.add_argument("--quick", action="store_true", help="two rounds")
     parse.add_argument("--json", metavar="FILE", help="add the figures to this file, a JSON object for each line")
     asked = parse.parse_args()
