@@ -431,3 +431,37 @@ def test_a_prompt_is_told_that_nobody_finds_its_functions(data: Path) -> None:
     code = f"import feedwater\ndef f(s, r): return s\nfeedwater.Loader({str(data)!r}, batch_size=4, python=f)"
     done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, cwd=HERE, timeout=120)
     assert "put it into a file and import it from there" in done.stderr.replace("\n", " ")
+
+
+def test_a_transform_cut_in_two_as_the_refusal_says_does_what_it_did(data: Path, loader: Any) -> None:
+    torch, v2 = pytest.importorskip("torch"), pytest.importorskip("torchvision.transforms.v2")
+    PIL = pytest.importorskip("PIL.Image")
+    import cut_transforms
+
+    whole = [v2.CenterCrop(16), *cut_transforms.REST.transforms]
+    with pytest.raises(feedwater.UnsupportedTransformError) as caught:
+        loader(transform=v2.Compose(whole))
+    said = str(caught.value)
+    assert said.startswith("transform invert: cut the transform in two. transform=Compose([CenterCrop]) stays")
+    assert "rest = Compose([invert, ToImage, ToDtype])" in said
+    assert "{**sample, 'image': rest(Image.fromarray(sample['image']))}" in said
+    with pytest.raises(feedwater.UnsupportedTransformError, match=r"'image': rest\(sample\['image'\]\)\}") as caught:
+        loader(transform=v2.Compose([v2.CenterCrop(16), v2.ToImage(), v2.Lambda(cut_transforms.invert)]))
+    assert "Lambda: cut the transform" in str(caught.value)
+    made = loader(cut_transforms.fn, transform=v2.Compose(whole[:1]), fields=("image", "index"))
+    for images, indices in made:
+        for image, index in zip(images, indices, strict=True):
+            with PIL.open(data / made.replay(int(index)).key) as file:
+                assert torch.equal(image, v2.Compose(whole)(file.convert("RGB")))
+
+
+def test_what_a_refusal_says_where_there_is_nothing_to_cut(data: Path) -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    for steps in (
+        v2.Lambda(drawn),
+        [v2.CenterCrop(8), v2.CutMix(num_classes=2)],
+        feedwater.Views([[v2.CenterCrop(8), drawn]]),
+    ):
+        with pytest.raises(feedwater.UnsupportedTransformError) as caught:
+            feedwater.Loader(data, steps, batch_size=2)
+        assert "cut the transform" not in str(caught.value) and "python=fn(sample, rng)" in str(caught.value)

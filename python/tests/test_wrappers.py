@@ -104,7 +104,7 @@ def test_what_does_more_is_refused(make: Any) -> None:
 
 
 def test_what_cannot_be_run_inside_is_named(tmp_path: Any) -> None:
-    with pytest.raises(UnsupportedTransformError, match="transform Brighter: code of your own"):
+    with pytest.raises(UnsupportedTransformError, match="transform Brighter: cut the transform in two"):
         compile_transform(Preset(v2.Compose([v2.CenterCrop(8), Brighter()])))
     views = Loader(tmp_path, Preset(Views([v2.CenterCrop(8), Preset()])), batch_size=2)
     assert len(views._config.pictures) == 2

@@ -20,29 +20,9 @@ from ..transforms._containers import Container, group_ops
 from ..transforms._erasing import RandomErasing, make_erasure
 from ..transforms._op import FillsMasks, Op, Pointwise
 from ..transforms._sizes import PADDING, on_picture
+from .unknown import CONVERSIONS, UnknownTransformError
 
 __all__ = ["CONVERSIONS", "Compiled", "compile_transform", "recognise_leaf", "walk_leaves"]
-
-CONVERSIONS = ("ToImage", "PILToTensor", "ToTensor")
-AFTERWARDS = (
-    "code of any kind can run behind the plan: on each sample, in processes of its own, python=fn(sample, rng), whose "
-    "picture is sample['image']; on whole batches, in this one, batch_transform=fn(batch, rng)"
-)
-INSTEAD = {
-    "MixUp": "pass batch_transform=MixUp(…), as it works on batches",
-    "CutMix": "pass batch_transform=CutMix(…), as it works on batches",
-    "RandomIoUCrop": "write RandomResizedCrop or RandomCrop: where it crops hangs on the boxes, which nodes have not",
-    "ToPILImage": "leave it out, as pictures are pictures until ToImage",
-    "Lambda": "leave it out, if it makes pictures RGB, which they are",
-    "partial": "write weights.transforms(), with the parentheses, if that is meant",
-    "ToNumpy": "leave it out, and pass memory_format or dtype to the Loader",
-    "ResizeKeepRatio": "write Resize, if pictures are cropped to a square behind it",
-    "CenterCropOrPad": "write CenterCrop",
-    "RandomCropOrPad": "write RandomCrop(pad_if_needed=True)",
-}
-"""What to do about a transform that is not there, by its class: torchvision's, functools' and timm's."""
-SEVERAL = ("view", "crops", "simclr", "byol", "dino", "swav", "moco", "contrast", "multi", "twice")
-"""What classes are called that make several pictures of one."""
 
 
 @dataclass(frozen=True)
@@ -78,40 +58,59 @@ class Compiled:
         return [op.plan() for op in self.ops] + [step.plan() for step in self.erasing]
 
 
-def compile_transform(transform: Any) -> Compiled:
-    """Compiles torchvision objects or feedwater.transforms; None is plain decoding."""
+def compile_transform(transform: Any, several: bool = False) -> Compiled:
+    """Compiles torchvision objects or feedwater.transforms; None is plain decoding.
+
+    several: it makes one of several pictures. Raises UnsupportedTransformError for what nodes cannot do.
+    """
+    check_functions(parts := list(walk_leaves(transform)))
+    done: list[Any] = []
+    try:
+        return _compile_leaves(parts, done)
+    except UnknownTransformError as error:
+        said = str(error) if several else error.say_where(done, parts[len(done) :])
+        raise UnsupportedTransformError(said) from None
+
+
+def _compile_leaves(parts: list[Any], done: list[Any]) -> Compiled:
+    """Compiles single transforms one after the other, and notes those that it has done."""
     ops: list[Op] = []
     tail: list[Any] = []
     erasing: list[tuple[RandomErasing, int]] = []
     masks: str | None = None
-    check_functions(parts := list(walk_leaves(transform)))
     for leaf in parts:
         masks = convert.mask_dtype_of(leaf) or masks
-        leaf = convert.settle_dtype(leaf, tail)
-        if leaf is None:
-            continue
-        _check_crops(leaf, ops)
-        step = recognise_leaf(leaf)
-        if step is None or (isinstance(step, transforms.ToPureTensor) and not tail):
-            continue
-        if isinstance(step, Op):
-            if erasing:
-                raise UnsupportedTransformError(
-                    f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
-                )
-            _check_generation(leaf, step, tail)
-            ops.append(_compile_leaf(step, leaf, tail))
-        else:
-            _check_tail(step, tail)
-            if isinstance(step, RandomErasing):
-                erasing.append((step, len(tail)))
-            else:
-                tail.append(leaf)
+        settled = convert.settle_dtype(leaf, tail)
+        _compile_next(settled, ops, tail, erasing)
+        done.append(leaf)
     erased = tuple(_make_erasure(step, tail, before) for step, before in erasing)
     steps = tuple(step for step, _ in erasing)
     behind = tuple(before for _, before in erasing)
     said = tuple(repr(recognise_leaf(leaf)) for leaf in tail)
     return Compiled(tuple(ops), said, _make_table(tail), bool(tail), steps, erased, _count_crops(ops), behind, masks)
+
+
+def _compile_next(leaf: Any, ops: list[Op], tail: list[Any], erasing: list[tuple[RandomErasing, int]]) -> None:
+    """Adds one to those before it; None and what does nothing add nothing."""
+    if leaf is None:
+        return
+    _check_crops(leaf, ops)
+    step = recognise_leaf(leaf)
+    if step is None or (isinstance(step, transforms.ToPureTensor) and not tail):
+        return
+    if isinstance(step, Op):
+        if erasing:
+            raise UnsupportedTransformError(
+                f"{type(step).__name__} after RandomErasing, which is done last: put RandomErasing behind it"
+            )
+        _check_generation(leaf, step, tail)
+        ops.append(_compile_leaf(step, leaf, tail))
+        return
+    _check_tail(step, tail)
+    if isinstance(step, RandomErasing):
+        erasing.append((step, len(tail)))
+    else:
+        tail.append(leaf)
 
 
 def _spoils_masks(op: Op) -> bool:
@@ -224,7 +223,7 @@ def _convert_leaf(leaf: Any) -> Op | Pointwise | None:
     try:
         return convert.convert_leaf(leaf)
     except LookupError as error:
-        raise UnsupportedTransformError(_explain_unknown(leaf, str(error.args[0]))) from None
+        raise UnknownTransformError(leaf, str(error.args[0])) from None
 
 
 def _check_object(leaf: Any) -> None:
@@ -237,20 +236,6 @@ def _check_object(leaf: Any) -> None:
         raise UnsupportedTransformError(f"transform={leaf!r}: needs transform objects. Is batch_size={leaf!r} meant?")
     if not callable(leaf):
         raise UnsupportedTransformError(f"transform={leaf!r:.80}: needs transform objects, got a {type(leaf).__name__}")
-
-
-def _explain_unknown(leaf: Any, why: str) -> str:
-    name = type(leaf).__name__ if not hasattr(leaf, "__name__") else leaf.__name__
-    known = name in INSTEAD and type(leaf).__module__.split(".")[0] in ("torchvision", "timm", "functools")
-    names = (base.__name__ for base in type(leaf).__mro__)
-    above = next((base for base in names if base in transforms.__all__ and base != "Compose"), None)
-    advice = INSTEAD[name] if known else above and f"write {above}, if it does no more than that"
-    if not advice and any(word in name.lower() for word in SEVERAL):
-        advice = "write feedwater.Views([…]), with a transform for each, if it makes several pictures of one"
-    if type(leaf).__module__.split(".")[0] == "albumentations":
-        advice = "pass it as python=, which calls it on each sample behind transform=, in processes of its own"
-    said = f"{advice}. As it is: {why}. Else {AFTERWARDS}" if advice else f"{why}; {AFTERWARDS}"
-    return f"transform {name}: {said}. docs/plan.md lists what is there"
 
 
 def _move_behind(step: Op, tail: list[Any]) -> Op:

@@ -52,14 +52,14 @@ def resolve_pictures(transform: Any, dtype: Any, memory_format: Any) -> tuple[Pi
     made = []
     for number, view in enumerate(several.transforms):
         try:
-            made.append(_make_picture(f"{IMAGE}.{number}", view, dtype, memory_format))
+            made.append(_make_picture(f"{IMAGE}.{number}", view, dtype, memory_format, several=True))
         except UnsupportedTransformError as error:
             raise UnsupportedTransformError(f"view {number}: {error}") from None
     return tuple(made)
 
 
-def _make_picture(field: str, transform: Any, dtype: Any, memory_format: Any) -> Picture:
-    compiled = compiler.compile_transform(transform)
+def _make_picture(field: str, transform: Any, dtype: Any, memory_format: Any, several: bool = False) -> Picture:
+    compiled = compiler.compile_transform(transform, several)
     return Picture(field, compiled, output.resolve_output(compiled, dtype, memory_format))
 
 
