@@ -72,5 +72,7 @@ def draw_preview(config: Config, samples: int, epochs: int, seed: int, width: in
         said = run.stderr.decode(errors="replace").removeprefix("feedwater: ").strip()
         if "--greeting" in said:  # a program of before greetings does not know the flag
             raise VersionError(revisions.find_mismatch(None, program) or said)
-        raise (VersionError if "of different releases" in said else Error)(said)
+        if "of different releases" in said:
+            raise VersionError(revisions.find_replaced() or said)
+        raise Error(said)
     return Preview(run.stdout)

@@ -9,11 +9,21 @@ from typing import Any
 from ._agent.plan_info import PlanInfo
 from ._agent.revisions import KNOWN
 from ._common.numbers import to_whole
+from ._version import __version__
 from .errors import DataError, StateMismatchError
 
 __all__ = ["VERSION", "State"]
 
 VERSION = 2
+AFTER_OTHERS = (
+    "Samples and their order are the same; what is made of them may differ, and docs/revisions.md says in what. "
+    "load_state_dict(state, strict=False) goes on with the next sample; the release that saved it makes the old bytes"
+)
+AFTER_ORDER = (
+    "In another order samples come twice, and others not at all: use the release that saved it until the epoch ends, "
+    "or load_state_dict(state, strict=False) if that does not matter"
+)
+"""What a state is good for after an upgrade."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +124,20 @@ class State:
             unit = min((u for u in {*ours, *theirs} if ours.get(u) != theirs.get(u)), default=None)
             if unit is not None:
                 raise StateMismatchError(
-                    f"the state is of other bytes: {unit} was of revision {ours.get(unit)} (build "
-                    f"{before.get('build')}), is of {theirs.get(unit)} (build {now.get('build')}). "
-                    "If that is meant, load_state_dict(state, strict=False)"
+                    f"the state is of other bytes: {_tell_revisions(unit, part, before, now)}. "
+                    f"{AFTER_ORDER if unit == 'order' else AFTER_OTHERS}"
                 )
+
+
+def _tell_revisions(unit: str, part: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Which revision a unit was of, which it is of, and whose. A state names the build of the nodes alone."""
+    was, build = (before.get(part) or {}).get(unit), before.get("build")
+    has = (now.get(part) or {}).get(unit)
+    if part == "trainer":
+        return (
+            f"{unit} is of revision {has} in this feedwater, {__version__}, and was of {was} (nodes of build {build})"
+        )
+    return f"{unit} was of revision {was} (build {build}), is of {has} (build {now.get('build')})"
 
 
 def _is_of_units(revisions: Any) -> bool:

@@ -24,6 +24,8 @@ PINNED = {
     "build": "1 (aaaa)",
 }
 
+VERSION = re.escape(feedwater.__version__)
+
 
 def test_the_package_and_the_program_have_the_same_tables() -> None:
     lines = [line.split() for line in (TABLES / "table.txt").read_text().splitlines() if not line.startswith("#")]
@@ -72,11 +74,42 @@ def test_a_state_of_other_revisions_is_refused_and_may_be_meant(fake: Any, part:
     state = state_of(fake)
     fake.set(revisions=changed(part, "order", 2))
     other = fake.loader(shuffle=True)
-    why = r"order was of revision 1 \(build 1 \(aaaa\)\), is of 2 \(build 2 \(bbbb\)\).*strict=False"
+    why = {
+        "plan": r"order was of revision 1 \(build 1 \(aaaa\)\), is of 2 \(build 2 \(bbbb\)\)",
+        "trainer": rf"order is of revision 2 in this feedwater, {VERSION}, and was of 1 \(nodes of build 1 ",
+    }[part] + r".*In another order samples come twice.*strict=False"
     with pytest.raises(StateMismatchError, match=why):
         other.load_state_dict(state)
     other.load_state_dict(state, strict=False)
     next(iter(other))
+
+
+def test_a_state_of_another_last_hop_says_that_samples_stay_the_same(fake: Any) -> None:
+    """The node is told the state's revisions, and answers with the build of the state: that is not this side's."""
+    fake.set(revisions=PINNED)
+    state = state_of(fake)
+    fake.set(revisions={**changed("trainer", "lasthop", 2), "build": PINNED["build"]})
+    other = fake.loader(shuffle=True)
+    with pytest.raises(
+        StateMismatchError, match=r"Samples and their order are the same; what is made.*strict=False"
+    ) as e:
+        other.load_state_dict(state)
+    assert f"lasthop is of revision 2 in this feedwater, {feedwater.__version__}, and was of 1 (nodes of" in str(
+        e.value
+    )
+    other.load_state_dict(state, strict=False)
+    assert other.state_dict()["consumed"] == state["consumed"]
+
+
+@pytest.mark.usefixtures("real")
+def test_a_package_that_is_replaced_while_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revisions, "__version__", "0.0.1")
+    folder = version_1.folder(tmp_path, "ordinary")
+    loader = feedwater.Loader(folder, feedwater.transforms.CenterCrop(4), batch_size=1)
+    said = f"feedwater {VERSION} was installed while this program ran, which has 0.0.1 loaded.*start the program again"
+    for ask in (lambda: next(iter(loader)), loader.preview):
+        with pytest.raises(feedwater.VersionError, match=said):
+            ask()
 
 
 def test_a_state_tells_the_versions_of_objects_and_pins_them_when_it_goes_on(fake: Any) -> None:
