@@ -39,11 +39,16 @@ class TimmLoader:
     """What timm's train.py and validate.py touch of a loader, on a Loader. Batches are on the device."""
 
     def __init__(self, loader: Loader[Any], dataset: Any, device: Any) -> None:
-        self.loader, self.dataset, self._device = loader, dataset, device
+        self.loader, self.dataset = loader, dataset
+        self._device = device
+        """Where batches are moved to; None: they stay where the Loader brings them."""
         self.mixup_enabled = False
         """What train.py switches off for the last epochs; nothing mixes here."""
 
     def __iter__(self) -> Iterator[Any]:
+        if self._device is None:
+            yield from self.loader
+            return
         for image, label in self.loader:
             yield image.to(self._device, non_blocking=True), label.to(self._device, non_blocking=True)
 
@@ -90,7 +95,7 @@ def create_loader(
     source = _source_of(dataset)
     transform = timm.data.create_transform(input_size, **{name: wanted[name] for name in OF_TRANSFORM})
     dataset.transform = transform
-    device = torch.device(wanted["device"]) if wanted["use_prefetcher"] else torch.device("cpu")
+    placed = {**_place_of(wanted), **(options or {})}
     loader: Loader[Any] = Loader(
         source,
         [transform, *_prefetch_steps(wanted)] if wanted["use_prefetcher"] else transform,
@@ -98,9 +103,19 @@ def create_loader(
         seed=seed,
         drop_last=bool(wanted["is_training"]),
         **_order_of(dataset, wanted),
-        **(options or {}),
+        **placed,
     )
-    return TimmLoader(loader, dataset, device)
+    moves = wanted["use_prefetcher"] and placed.get("device") is None
+    return TimmLoader(loader, dataset, torch.device(wanted["device"]) if moves else None)
+
+
+def _place_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of Loader for where batches lie: on the GPU where PrefetchLoader would move them to one."""
+    import torch
+
+    if wanted["use_prefetcher"] and torch.device(wanted["device"]).type == "cuda":
+        return {"device": wanted["device"]}
+    return {"pin_memory": bool(wanted["pin_memory"])}
 
 
 def _order_of(dataset: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:

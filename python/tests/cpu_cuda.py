@@ -1,7 +1,8 @@
-"""torch.cuda on a CPU, as far as the scripts of bench/gpu use it: so that each line of them runs before a GPU is had.
+"""torch.cuda on a CPU, as far as bench/gpu and frameworks use it: so that each line runs before a GPU is had.
 
 What is submitted is done at once. A graph that was captured does its out-of-place and in-place operations again when it
-is replayed; one with a backward pass in it does nothing. Batches of Loaders come through fake_cuda.FakeCuda.
+is replayed; one with a backward pass in it does nothing. Batches of Loaders come through fake_cuda.FakeCuda. What lies
+in its memory is on the GPU: it is not moved there again, and numpy cannot read it. All else is on the host.
 """
 
 from __future__ import annotations
@@ -21,6 +22,16 @@ from torch.overrides import TorchFunctionMode
 
 class Device(FakeCuda):
     """The GPU: refuses what a driver refuses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moved: list[tuple[int, ...]] = []
+        """Shapes of what the program itself moved here from the host."""
+
+    def holds(self, tensor: Any) -> bool:
+        """Whether the tensor lies in the GPU's memory."""
+        at = tensor.data_ptr()
+        return any(block.address <= at < block.address + len(block.memory) for block in self._blocks.values())
 
     def register_memory(self, address: int, nbytes: int) -> str:
         taken = any(at < address + nbytes and address < at + size for at, (size, _) in self.registered.items())
@@ -90,16 +101,29 @@ class OnCpu(TorchFunctionMode):
             return True
         if name == "is_pinned":
             return self.gpu.reads(args[0].data_ptr(), args[0].nbytes)
+        if name in ("cuda", "to", "cpu", "numpy", "__array__"):
+            args = (self._fetch(name, args, kwargs), *args[1:])
         if name == "cuda":
-            return args[0].clone()
+            return args[0]
         args = tuple("cpu" if _is_cuda(one) else one for one in args)
         kwargs = {key: "cpu" if _is_cuda(one) else one for key, one in kwargs.items()}
         made = func(*args, **kwargs)
-        if name == "to" and made is args[0] and kwargs.get("non_blocking"):
-            made = made.clone()
         if self.graph is not None:
             self.graph.calls.append((func, args, kwargs, made))
         return made
+
+    def _fetch(self, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The tensor that is moved or read, or a copy if it is moved over the bus. Notes what is moved here."""
+        tensor, there = args[0], self.gpu.holds(args[0])
+        wanted = [*args[1:], *kwargs.values()]
+        if name in ("numpy", "__array__") and there:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
+        if name == "cpu" or any(str(one).startswith("cpu") for one in wanted):
+            return tensor.clone() if there else tensor
+        if there or not (name == "cuda" or any(_is_cuda(one) for one in wanted)):
+            return tensor
+        self.gpu.moved.append(tuple(tensor.shape))
+        return tensor.clone() if name == "cuda" or kwargs.get("non_blocking") else tensor
 
 
 def _is_cuda(value: Any) -> bool:
@@ -139,7 +163,9 @@ class Cuda:
             "device_count": lambda: 1,
             "current_device": lambda: 0,
             "get_device_name": lambda *_: "no GPU, but a CPU",
-            "get_device_properties": lambda *_: SimpleNamespace(uuid="none"),
+            "get_device_properties": lambda *_: SimpleNamespace(uuid="none", major=9, minor=0, total_memory=1 << 36),
+            "set_device": lambda _: None,
+            "memory_stats": lambda *_: {},
             "get_allocator_backend": lambda: "native",
             "memory_snapshot": lambda **_: [],
             "synchronize": lambda *_: None,
