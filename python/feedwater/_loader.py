@@ -378,7 +378,10 @@ class Loader(DataLoaderAttributes, Generic[B]):
         next is asked for: a batch's memory is used again when what the current streams have to do by then is done.
         """
         if self._engine.pinning is None:
-            raise Error("record_stream() is for pin_memory=True; what device= brings is torch's own memory")
+            raise Error(
+                "record_stream() is for pin_memory=True; what device= brings is torch's own memory: call record_stream "
+                "of its tensors"
+            )
         self._engine.pinning.declare_stream(stream)
 
     def feedback(self, indices: Any, values: Any) -> None:

@@ -113,9 +113,10 @@ def test_ranks_on_one_gpu_are_told(monkeypatch: pytest.MonkeyPatch, caplog: pyte
     assert "2 ranks of this machine share 1 GPU" in caplog.text
 
 
-def test_a_torch_without_cuda_is_named() -> None:
+def test_a_torch_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = torch_of(Driver(), count=0)
-    with pytest.raises(ValueError, match="torch finds no CUDA GPU here"):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(ValueError, match=r"finds no CUDA GPU here.* is 0, and CUDA_VISIBLE_DEVICES is ''\. Leave"):
         check_built(torch, "cuda")
     torch.backends.cuda.is_built = lambda: False
     with pytest.raises(ValueError, match=r"this torch \(9\) is built without CUDA"):
@@ -138,6 +139,18 @@ def test_others_are_streams_of_tensors_that_are_alive() -> None:
     assert finds(1, 8) and finds(0, 7)
     assert not finds(1, 8, size=0)
     assert not finds(1, 8, pool=(0, 1))  # of a CUDA graph
+
+
+def test_others_of_a_gpu_are_those_on_it() -> None:
+    def finds(device: int, stream: int) -> bool:
+        torch = torch_of(Driver())
+        torch.device = lambda kind, index: SimpleNamespace(index=index)
+        told = [{"device": device, "stream": stream, "allocated_size": 512}]
+        torch.cuda.memory_snapshot = lambda include_traces: told
+        return Cuda(torch, 1).finds_others([SimpleNamespace(device_index=1, cuda_stream=7)])
+
+    assert finds(1, 8)
+    assert not finds(1, 7) and not finds(0, 8)
 
 
 def test_an_older_torch_tells_all_that_it_recorded_too() -> None:

@@ -343,9 +343,11 @@ def test_no_gpu_is_said_in_one_sentence(fake: Any) -> None:
 
 
 def test_other_devices_are_refused_with_what_to_do(fake: Any) -> None:
-    for device in ("mps", "xpu:0", "meta", torch.device("xla"), "cuda:-1", "gpu"):
-        with pytest.raises(ValueError, match=r"leave it out, and move each batch .* jax.device_put"):
+    for device in ("mps", "xpu:0", "meta", torch.device("xla"), "cuda:-1", "gpu", -1, True):
+        with pytest.raises(ValueError, match=r"leave it out, and move each batch .* jax.device_put") as raised:
             fake.loader(device=device)
+        assert str(raised.value).startswith(f"device={str(device) if isinstance(device, torch.device) else device!r}: ")
+        assert '"cuda", "cuda:0"' in str(raised.value)
 
 
 def test_what_names_the_cpu(fake: Any) -> None:

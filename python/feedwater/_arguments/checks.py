@@ -272,9 +272,11 @@ def device_of(device: Any) -> str | None:
         return None
     if re.fullmatch(r"cuda(:\d+)?", name):
         return name
+    shown = device if isinstance(device, (str, int, float)) else name
     raise ValueError(
-        f"device={name!r}: batches come to the CPU's memory or to GPUs of CUDA and ROCm, which torch calls cuda: leave "
-        "it out, and move each batch in the loop, as by batch.to(device) or jax.device_put"
+        f"device={shown!r}: batches come to GPUs of CUDA and ROCm, by the name "
+        '"cuda", "cuda:0", "cuda:1" and so on, or to the CPU\'s memory: for another device leave it out, and move each '
+        "batch in the loop, as by batch.to(device) or jax.device_put"
     )
 
 

@@ -32,6 +32,8 @@ PORTABLE = 1
 """cudaHostRegisterPortable: the memory counts as pinned for every GPU of the process."""
 LOOK_EVERY = 1024
 """Calls between two looks at what the program uses; the first looks come at calls 1, 2, 4, 8 …"""
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+"""By which GPUs are hidden from a process; an empty one hides all."""
 NO_DEVICE = 127
 """The number of a GPU that no machine has: device indices are bytes with a sign."""
 
@@ -108,6 +110,10 @@ class Runtime(Registrar, Protocol):
 
     def await_event(self, event: Any) -> None:
         """The current stream goes on when the event is reached; the host does not wait."""
+        ...
+
+    def finds_others(self, streams: list[Any]) -> bool:
+        """Whether tensors are alive on this GPU that were made on further streams. May cost a millisecond."""
         ...
 
     def keep_for_stream(self, tensor: Any, stream: Any) -> None:
@@ -187,6 +193,15 @@ class _CudaRegistrar:
                 self._take_error(code)
             return code == 0
 
+    def _find_used(self) -> set[tuple[int, int]]:
+        """Device and stream of what is alive. Empty where the allocator does not tell, as cudaMallocAsync and those
+        that are plugged in.
+        """
+        try:
+            return used_streams(self._cuda)
+        except (RuntimeError, NotImplementedError):
+            return set()
+
     def _take_error(self, code: int) -> str:
         """The runtime's words for an error code. The error is forgotten, or the program's next launch would report it.
 
@@ -236,6 +251,9 @@ class Cuda(_CudaRegistrar):
     def await_event(self, event: _CudaEvent) -> None:
         event.hold_stream(self.current_stream())
 
+    def finds_others(self, streams: list[Any]) -> bool:
+        return any(place[0] == self._device.index for place in self._find_used() - _places_of(streams))
+
     def keep_for_stream(self, tensor: Any, stream: Any) -> None:
         tensor.record_stream(stream)
 
@@ -264,12 +282,7 @@ class CudaHost(_CudaRegistrar):
         return [cuda.current_stream(index) for index in used]
 
     def finds_others(self, streams: list[Any]) -> bool:
-        """False also where the allocator tells of no streams, as cudaMallocAsync and those that are plugged in."""
-        try:
-            used = used_streams(self._cuda)
-        except (RuntimeError, NotImplementedError):
-            return False
-        return bool(used - {(stream.device_index, stream.cuda_stream) for stream in streams})
+        return bool(self._find_used() - _places_of(streams))
 
     def pin_tensor(self, tensor: Any) -> Any:
         return tensor if not tensor.is_cpu or tensor.is_pinned() else tensor.pin_memory()
@@ -277,6 +290,10 @@ class CudaHost(_CudaRegistrar):
     def finish_reads(self) -> None:
         for index in {stream.device_index for stream in self.current_streams()}:
             self._cuda.synchronize(index)  # of all streams: batches may be copied on any
+
+
+def _places_of(streams: list[Any]) -> set[tuple[int, int]]:
+    return {(stream.device_index, stream.cuda_stream) for stream in streams}
 
 
 def is_look_due(count: int) -> bool:
@@ -290,9 +307,12 @@ def check_built(torch: Any, wanted: str) -> None:
         reason = f"this torch ({torch.__version__}) is built without CUDA"
     elif not torch.cuda.device_count():
         reason = "torch finds no CUDA GPU here, torch.cuda.device_count() is 0"
+        reason += "".join(f", and {name} is {os.environ[name]!r}" for name in VISIBLE if name in os.environ)
     else:
         return
-    raise ValueError(f"device={wanted!r}: {reason}. Leave device= out, and batches lie in the CPU's memory")
+    raise ValueError(
+        f'device={wanted!r}: {reason}. Leave device= out, or say "cpu", and batches lie in the CPU\'s memory'
+    )
 
 
 def find_host(torch: Any) -> Host | None:

@@ -10,6 +10,7 @@ from .._agent.plan_info import PlanInfo
 from .._batch.batch import Builder
 from .._config import Config
 from .._device.transfer import Transfer
+from .._device.watch import StreamWatch
 from .._meter.pace import Pace
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ def make_transfer(device: str, pace: Pace) -> Transfer:
     from .._device import runtime
 
     transfer = Transfer(runtime.find_runtime(sys.modules["torch"], device))
-    transfer.landed = pace.note_landing
+    watch = StreamWatch(transfer.runtime)
+
+    def note_landing(stream: Any) -> None:
+        pace.note_landing(stream)
+        watch.note_batch(stream)
+
+    transfer.landed = note_landing
     return transfer
 
 
