@@ -17,7 +17,7 @@
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
 #   make test-link            between two networks of this machine: batches against plain TCP at 1 and 10 Gbit/s, and what top and doctor say; for root
-#   make cluster              a real Kubernetes on this machine and a shell with kubectl and helm; for root, its programs are built once, in half an hour
+#   make cluster [DATA=folder]  a real Kubernetes on this machine and a shell with kubectl and helm, with a claim of that folder; for root, its programs are built once, in half an hour
 #   make test-cluster [ONLY=page] [FAMILY=6]  the chart in that Kubernetes: docs/kubernetes.md as it is typed, pods that fail (ONLY=chaos), nodes of another build (ONLY=upgrade), KEDA (ONLY=keda); FAMILY=6: IPv6 alone
 #   make test-cluster-long    the same, with what takes long: faults twice, a demand that changes for 20 minutes, a client with a mistake
 #   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
@@ -486,7 +486,7 @@ CLUSTER_TESTS = $(IN_CLUSTER) -m pytest -q -s -p no:cacheprovider --rootdir depl
 
 cluster: build image $(VENV)/.ready
 	deploy/cluster/build.sh $(CLUSTER_CACHE)
-	$(IN_CLUSTER) deploy/cluster/shell.py
+	$(IN_CLUSTER) deploy/cluster/shell.py $(if $(DATA),--data '$(abspath $(DATA))')
 
 test-cluster: build image $(VENV)/.ready
 	deploy/cluster/build.sh $(CLUSTER_CACHE)

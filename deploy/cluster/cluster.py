@@ -122,6 +122,7 @@ class Cluster:
         self.env = {
             **os.environ,
             "KUBECONFIG": str(self.kubeconfig),
+            "CONTAINERD_ADDRESS": f"{folder}/containerd.sock",
             "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "HOME": str(folder),
         }
@@ -204,6 +205,7 @@ class Cluster:
             f"--proxy-client-cert-file={pki}/proxy.crt",
             f"--proxy-client-key-file={pki}/proxy.key",
             "--enable-aggregator-routing=true",
+            "--kubelet-preferred-address-types=InternalIP",  # for kubectl logs: no DNS has the machine's name
         )
         await_that(
             "the API server is ready",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from workload import NAMESPACE, volume
+from workload import make_namespace
 
 from cluster import Cluster
 from enginetest.job import generate_pictures
@@ -45,15 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def namespace(cluster: Cluster, pictures: Path) -> str:
     """The namespace of the page, with Pod Security "restricted", and its claim."""
-    cluster.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
-        },
-        *volume("imagenet", pictures),
-    )
-    return NAMESPACE
+    return make_namespace(cluster, pictures)
 
 
 @pytest.fixture(scope="session")

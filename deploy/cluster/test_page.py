@@ -10,11 +10,12 @@ import pytest
 from workload import CHART, NAMESPACE, SMALL, Training, await_nodes, helm, ready
 
 from cluster import Cluster
-from enginetest.job import undisturbed
+from enginetest.job import told_in, undisturbed
 from enginetest.pages import ROOT, blocks
 from enginetest.processes import await_that
 from enginetest.report import report
 
+CLUSTER = ROOT / "deploy" / "cluster"
 STEPS = ("--steps", "40", "--batch", "32", "--picture", "64")
 
 
@@ -49,6 +50,27 @@ def test_a_job_gets_its_batches(installed: float, cluster: Cluster, pictures: Pa
     report(f"Job → first batch {first:.1f} s")
     assert first <= 30
     job.delete()
+
+
+def test_the_job_to_try_is_the_pages() -> None:
+    """train.yaml is the page's Job, but for the command and comments."""
+
+    def bare(text: str) -> list[str]:
+        return [line.split(" #")[0].rstrip() for line in text.splitlines() if not line.startswith("#")]
+
+    page, file = bare(blocks("docs/kubernetes.md", "yaml")[0]), bare((CLUSTER / "train.yaml").read_text())
+    differ = [(ours, theirs) for ours, theirs in zip(page, file, strict=True) if ours != theirs]
+    assert [ours.split(":")[0].strip() for ours, _ in differ] == ["command"], differ
+
+
+def test_what_is_tried_on_one_machine(installed: float, cluster: Cluster, pictures: Path) -> None:
+    """The commands of the page that follow `make cluster`, once the chart is there."""
+    tried = [block for block in blocks("docs/kubernetes.md", "sh") if "make cluster" in block]
+    lines = tried[0].replace("\\\n", " ").splitlines()
+    commands = [line for line in lines if line.startswith("kubectl")]
+    assert [line.split()[0] for line in lines] == ["make", "helm", *["kubectl"] * 4, "helm"]
+    said = [cluster.run("bash", "-euc", command) for command in commands]
+    assert told_in(said[2]).digest == undisturbed(pictures, "--steps", "40")
 
 
 def test_without_the_role_it_is_named(installed: float, cluster: Cluster) -> None:

@@ -48,6 +48,16 @@ def volume(name: str, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+def make_namespace(cluster: Cluster, folder: Path) -> str:
+    """Makes the namespace of the page, with Pod Security "restricted", and its claim `imagenet` of a folder."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    cluster.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}},
+        *volume("imagenet", folder),
+    )
+    return NAMESPACE
+
+
 class Training:
     """A Job of the page, with this tree's trainer. `options` are those of enginetest/trainer.py."""
 
