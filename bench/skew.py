@@ -1,8 +1,10 @@
 """Builds that meet: nodes of one with trainers of another, and nodes of two that serve one job (make skew).
 
-Whatever meets gives the batches of one build alone, or says in one sentence why not. Two parts:
+Whatever meets gives the batches of one build alone, or says in one sentence why not. Three parts:
 
 - releases: nodes of another commit, the last tag as a rule, with trainers of this tree, and the reverse.
+- upgrades: half an epoch of that build on its node, the rest by a trainer of this tree on either node: every sample
+  comes once, in the same order, with the same bytes; where they may differ load_state_dict says so first.
 - codecs: two nodes of this tree, one of which makes other pixels of interlaced animations and says so by its revision.
   A job with JPEG files uses both; of one with such PNG files the bytes are those of the first node; without that node
   there is a RevisionError.
@@ -40,6 +42,24 @@ except feedwater.Error as error:
     print(type(error).__name__, " ".join(str(error).split()))
 """
 
+EPOCH = """
+import hashlib, json, os, sys, feedwater, numpy
+nodes, state, most, strict = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "strict"
+loader = feedwater.Loader("photos", feedwater.transforms.RandomResizedCrop(32), batch_size=8, shuffle=True, seed=3,
+                          nodes=nodes, fields=("image", "index"), start_timeout=60, timeout=60)
+try:
+    if os.path.exists(state):
+        loader.load_state_dict(json.load(open(state)), strict=strict)
+    for image, index in loader:
+        print(json.dumps([index.tolist(), hashlib.sha256(numpy.asarray(image).tobytes()).hexdigest()[:16]]))
+        most -= 1
+        if most == 0:
+            json.dump(loader.state_dict(), open(state, "w"))
+            break
+except feedwater.Error as error:
+    print(type(error).__name__, " ".join(str(error).split()))
+"""
+
 
 class Build:
     """A tree of source and its program."""
@@ -56,11 +76,22 @@ class Build:
 
         It goes on from the state in that file, if there is one, and leaves there what it had after a step.
         """
-        environment = {**os.environ, "FEEDWATER_BINARY": str(self.binary), "PYTHONPATH": str(self.tree / "python")}
-        run = subprocess.run(
-            [sys.executable, "-c", TRAINER, nodes, state], env=environment, capture_output=True, text=True, check=False
-        )
+        run = self._run(TRAINER, nodes, state)
         return run.stdout.strip() or f"nothing, exit code {run.returncode}: {run.stderr[-500:]}"
+
+    def steps(self, nodes: str, state: Path, most: int = 0, strict: bool = True) -> tuple[list[list[object]], str]:
+        """What a trainer of this build gets from the state in that file on, or from the beginning: samples and a digest
+        of each step, and an error in one line. After so many steps it leaves its state there and ends.
+        """
+        run = self._run(EPOCH, nodes, str(state), str(most), "strict" if strict else "loose")
+        lines = run.stdout.splitlines()
+        made = [json.loads(line) for line in lines if line.startswith("[")]
+        return made, "" if len(made) == len(lines) and made else f"{run.stdout[-500:]}{run.stderr[-500:]}".strip()
+
+    def _run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "FEEDWATER_BINARY": str(self.binary), "PYTHONPATH": str(self.tree / "python")}
+        command = [sys.executable, "-c", script, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 class Node:
@@ -104,6 +135,44 @@ def releases(here: Build, there: Build, data: Path, out: Path) -> bool:
         for node in nodes:
             node.stop()
     return fine
+
+
+def upgrades(here: Build, there: Build, data: Path, out: Path) -> bool:
+    """Half an epoch of the other build, the rest by this one, on a node of each."""
+    nodes = [Node(build, data, out) for build in (there, here)]
+    saved, fine = out / "half.json", True
+    try:
+        whole, said = there.steps(nodes[0].address, out / "none.json")
+        first, more = there.steps(nodes[0].address, saved, len(whole) // 2)
+        samples = sorted(index for indices, _ in whole for index in indices)
+        fine &= check(
+            f"an epoch of {there.name}", said + more or f"{len(samples)} samples", f"^{len(set(samples))} samples$"
+        )
+        for node, name in zip(nodes, (there.name, here.name)):
+            what = f"half of it by {there.name}, the rest by {here.name} on a node of {name}"
+            fine &= _goes_on(what, here, node.address, saved, whole, first)
+    finally:
+        for node in nodes:
+            node.stop()
+    return fine
+
+
+def _goes_on(
+    what: str, here: Build, node: str, saved: Path, whole: list[list[object]], first: list[list[object]]
+) -> bool:
+    """Whether an epoch goes on from its half as it did without a break: by itself, or with strict=False once told."""
+    rest, said = here.steps(node, saved)
+    if not said:
+        return check(what, "the same batches" if first + rest == whole else "others", "^the same batches$")
+    if said.startswith("VersionError"):
+        return check(what, said, f"Error .*{re.escape(here.name)}")
+    fine = check(what, said, "^(StateMismatch|Revision)Error .*strict=False")
+    rest, said = here.steps(node, saved, strict=False)
+    same = [indices for indices, _ in first + rest] == [indices for indices, _ in whole]
+    return (
+        check(f"{what}, strict=False", said or ("the same samples" if same else "others"), "^the same samples$")
+        and fine
+    )
 
 
 def other_codec(out: Path) -> Path:
@@ -204,8 +273,9 @@ def main() -> int:
         out, tree = Path(name), Path(name) / "tree"
         git("worktree", "add", "--detach", str(tree), other)
         try:
-            here = Build("head", ROOT, out)
-            fine = releases(here, Build(other, tree, out), options.photos.resolve(), out)
+            here, there = Build("head", ROOT, out), Build(other, tree, out)
+            fine = releases(here, there, options.photos.resolve(), out)
+            fine &= upgrades(here, there, options.photos.resolve(), out)
             fine &= codecs(
                 here, Build("mended", ROOT, out, "-overlay", str(other_codec(out))), options.photos.resolve(), out
             )
