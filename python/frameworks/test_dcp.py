@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +95,33 @@ def test_the_text_is_that_of_state_dict(pictures: Path) -> None:
     assert other.state_dict() == loader.state_dict()
     with pytest.raises(KeyError, match="feedwater"):
         Stateful(other).load_state_dict(loader.state_dict())
+
+
+class TitanLoader(Protocol, ABC):  # type: ignore[misc] # a Protocol of torch's as a plain base
+    """What torchtitan 0.3 asks of its trainer's data, in torchtitan.components.dataloader.BaseDataLoader."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]: ...
+
+
+class Images(Stateful, TitanLoader):
+    """As docs/frameworks/dcp.md has it."""
+
+    def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
+        while True:
+            for images, labels, _ in self.loader:
+                yield {"input": images}, labels
+
+
+def test_a_loader_as_torchtitans_goes_on_amid_an_epoch(pictures: Path, tmp_path: Path) -> None:
+    """Its checkpointer has the data as an entry beside others, and its trainer asks one iterator for all steps."""
+    data, again = (Images(make_loader(str(pictures), 1)) for _ in range(2))
+    assert isinstance(data, TitanLoader)
+    steps = iter(data)
+    for _ in range(3):
+        next(steps)
+    dcp.save({"dataloader": data, "weights": torch.ones(2)}, checkpoint_id=str(tmp_path), no_dist=True)
+    dcp.load({"dataloader": again, "weights": torch.zeros(2)}, checkpoint_id=str(tmp_path), no_dist=True)
+    for (one, labels), (other, same) in zip(islice(steps, 12), islice(again, 12), strict=True):  # over an epoch's end
+        assert torch.equal(one["input"], other["input"]) and torch.equal(labels, same)
+        assert data.loader.last.indices.tolist() == again.loader.last.indices.tolist()
