@@ -273,7 +273,7 @@ bench-peers: build $(VENV)/.ready
 	$(call say,other loaders: their environments in .tools/peers)
 	@$(VENV)/bin/python bench/peers/main.py run $(or $(FEEDWATER_PHOTOS),$(error give DATA=folder of photographs)) $(if $(QUICK),--quick) $(if $(PEERS),--only $(PEERS))
 
-GPU_PYTHON ?= $(VENV)/bin/python
+GPU_PYTHON ?= $(or $(wildcard $(VENV)/bin/python),python3)
 # The package of this tree, with its program; else the wheel that GPU_PYTHON has.
 GPU_PACKAGE = $(if $(wildcard bin/feedwater),PYTHONPATH=$(CURDIR)/python,env -u FEEDWATER_BINARY)
 # Folder for a file of each part's lines.
@@ -296,6 +296,7 @@ test-jax: build
 # Nothing is installed or built: the machine may be bare, and bin/feedwater comes with the tree.
 test-gpu:
 	$(call say,on a GPU: $(if $(PART),part $(PART),all parts in short))
+	@$(GPU_PACKAGE) $(GPU_PYTHON) bench/gpu/needs.py
 	$(GPU_PACKAGE) $(GPU_PYTHON) bench/gpu/$(if $(PART),$(or $(patsubst $(PART):%,%,$(filter $(PART):%,$(GPU_PARTS))),$(error PART is 1, 2, 3 or 4; all in short without it)),short.py) $(FEEDWATER_PHOTOS) --out $(GPU_OUT)/gpu-$(or $(PART),all).txt
 
 .PHONY: bench-scan bench-sources

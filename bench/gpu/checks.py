@@ -16,6 +16,7 @@ from typing import Any
 
 import feedwater
 import torch
+from needs import check_gpu
 from part import OutOfTimeError, begin, make_parser
 from torchvision.transforms import v2
 
@@ -233,8 +234,7 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--only", choices=CHECKS)
     args = parser.parse_args()
-    if not torch.cuda.is_available():
-        raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was checked")
+    check_gpu("checked", args.out)
     failed = 0
     with tempfile.TemporaryDirectory() as made:
         part = begin(args, made)

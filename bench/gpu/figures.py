@@ -12,12 +12,14 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
 
 import torch
 from loop import AUGMENT, FLOATS, Step, on_device
+from needs import check_gpu
 from part import OutOfTimeError, Part, begin, make_parser
 from torchvision.transforms import v2
 
@@ -98,7 +100,7 @@ def images_s(batches: Iterator[Any], batch: int, steps: int) -> float:
     return batch * steps / (time.perf_counter() - began)
 
 
-def compare_rates(part: Part, folder: str, batch: int, steps: int, rounds: int) -> None:
+def compare_rates(part: Part, folder: str, batch: int, steps: int, rounds: int) -> str:
     """ResNet-50 with each kind of data, in turns."""
     rates: dict[str, list[float]] = {"synthetic": [], "device": [], "dataloader": []}
     try:
@@ -111,9 +113,22 @@ def compare_rates(part: Part, folder: str, batch: int, steps: int, rounds: int) 
     except OutOfTimeError as error:
         part.say(f"no further round: {error}")
     medians = {way: statistics.median(found) for way, found in rates.items() if found}
-    for way, rate in medians.items():
-        share = rate / medians["synthetic"]
-        part.say(f"ResNet-50 {way:10} {rate:8.0f} images/s, {share:.3f} of synthetic data, {len(rates[way])} rounds")
+    return "\n".join(
+        f"ResNet-50 {way:10} {rate:8.0f} images/s, {rate / medians['synthetic']:.3f} of synthetic data, "
+        f"{len(rates[way])} rounds"
+        for way, rate in medians.items()
+    )
+
+
+def attempt(part: Part, name: str, measure: Callable[[], str], failed: list[str]) -> None:
+    """Says what was measured, or why it was not: the other figures do not depend on it."""
+    try:
+        part.left_s()
+        part.say(measure())
+    except Exception as error:
+        traceback.print_exc()
+        part.say(f"{name} not measured: {type(error).__name__}: {error}")
+        failed.append(name)
 
 
 def main() -> None:
@@ -123,21 +138,30 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    if not torch.cuda.is_available():
-        raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
+    check_gpu("measured", args.out)
     with tempfile.TemporaryDirectory() as made:
         part = begin(args, made)
         part.say(
             f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, batch {args.batch}, {v2.Compose(AUGMENT)}"
         )
-        part.say(f"next on the host     {next_ms(args.folder, args.batch, 20):.3f} ms (reach 0.3)")
-        part.say(f"  normalised floats  {next_ms(args.folder, args.batch, 20, FLOATS):.3f} ms (reach 0.3)")
-        ours, theirs, took_ms = bandwidth(args.batch)
-        part.say(
-            f"copies               {ours / 1e9:.1f} GB/s, pinned {theirs / 1e9:.1f}: {ours / theirs:.3f} (reach 0.95)"
-        )
-        part.say(f"registering a slot   {took_ms:.1f} ms, once")
-        compare_rates(part, args.folder, args.batch, args.steps, args.rounds)
+        failed: list[str] = []
+
+        def measure_next(name: str, more: tuple[Any, ...] = ()) -> str:
+            return f"{name:20} {next_ms(args.folder, args.batch, 20, more):.3f} ms (reach 0.3)"
+
+        def measure_copies() -> str:
+            ours, theirs, took_ms = bandwidth(args.batch)
+            speeds = f"{ours / 1e9:.1f} GB/s, pinned {theirs / 1e9:.1f}: {ours / theirs:.3f} (reach 0.95)"
+            return f"copies               {speeds}\nregistering a slot   {took_ms:.1f} ms, once"
+
+        def measure_rates() -> str:
+            return compare_rates(part, args.folder, args.batch, args.steps, args.rounds)
+
+        attempt(part, "next", lambda: measure_next("next on the host"), failed)
+        attempt(part, "next of floats", lambda: measure_next("  normalised floats", FLOATS), failed)
+        attempt(part, "copies", measure_copies, failed)
+        attempt(part, "ResNet-50", measure_rates, failed)
+        part.end("not measured", failed)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import argparse
 import json
 import subprocess
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import repeat
@@ -243,7 +244,15 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=30)
     parser.add_argument("--trace", help="file for a trace of the steps")
     parser.add_argument("--nvml", default="", help="feedwater-nvml")
-    print(json.dumps(measured(parser.parse_args())))
+    args = parser.parse_args()
+    try:
+        told = measured(args)
+    except Exception as error:  # whoever runs it tells why, in the file of its results too
+        traceback.print_exc()
+        told = {"error": f"{type(error).__name__}: {str(error).strip()}".partition("\n")[0]}
+    print(json.dumps(told))
+    if "error" in told:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

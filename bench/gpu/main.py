@@ -26,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from needs import check_gpu
 from part import OutOfTimeError, Part, begin, make_parser
 
 import machine
@@ -35,6 +36,10 @@ WAYS = ("dataloader", "feedwater", "device")
 TRACED = ("dataloader", "device")
 LEAST_S = 20
 """No run is begun with less time left."""
+
+
+class FailedRunError(Exception):
+    """A run ended with an error."""
 
 
 class Bench:
@@ -60,8 +65,10 @@ class Bench:
         ]
         code, lines = run_within(self._part.left_s(LEAST_S), command)
         if not lines:  # the doctor has exit codes of its own for a loop that ran
-            raise SystemExit(f"{' '.join(command)}: exit code {code}")
+            raise FailedRunError(f"{' '.join(command)}: exit code {code}")
         told: dict[str, Any] = json.loads(lines[-1])
+        if "error" in told:
+            raise FailedRunError(told["error"])
         return told
 
     def best(self) -> dict[int, float]:
@@ -180,10 +187,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", help="file for everything that was measured")
     args = parser.parse_args()
+    check_gpu("measured", args.out)
     import torch
 
-    if not torch.cuda.is_available():
-        raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was measured")
     found: dict[str, Any] = {"gpu": torch.cuda.get_device_name(0), "batch": args.batch, "cores": machine.CORES}
     with tempfile.TemporaryDirectory() as folder:
         part = begin(args, folder)
@@ -209,7 +215,7 @@ def measure(bench: Bench, found: dict[str, Any], rounds: int, folder: str) -> st
         for _, way in machine.turns(rounds, WAYS):
             runs[way].append(bench.loop(way))
         found["doctor"] = bench.doctor(folder)
-    except OutOfTimeError as error:
+    except (OutOfTimeError, FailedRunError) as error:
         late = str(error)
     found["runs"] = {way: medians(told) for way, told in runs.items() if told}
     return late

@@ -35,6 +35,15 @@ class Part:
             with self._out.open("a") as file:
                 file.write(text + "\n")
 
+    def end(self, verdict: str, failed: list[str]) -> None:
+        """Raises SystemExit with the verdict on those that failed, if there are any; the file has it too."""
+        if failed:
+            told = f"{verdict}: {', '.join(failed)}"
+            if self._out is not None:
+                with self._out.open("a") as file:
+                    file.write(told + "\n")
+            raise SystemExit(told)
+
     def left_s(self, needed: float = 0.0) -> float:
         """Seconds that are left. Raises OutOfTimeError if there are fewer than needed."""
         left = self._end - time.monotonic()

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from main import run_within
+from needs import check_gpu, check_packages
 from part import GRACE_S, OutOfTimeError, Part, begin, make_parser
 
 HERE = Path(__file__).resolve().parent
@@ -45,10 +46,8 @@ def run_part(part: Part, name: str, folder: str) -> bool:
 def main() -> None:
     """Runs the parts."""
     args = make_parser(__doc__).parse_args()
-    import torch
-
-    if not torch.cuda.is_available():
-        raise SystemExit(f"no CUDA GPU here (torch {torch.__version__}): nothing was checked")
+    check_packages()
+    check_gpu("checked", args.out)
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as made:
         part = begin(args, made)
@@ -59,8 +58,7 @@ def main() -> None:
             except OutOfTimeError as error:
                 part.say(f"-- {name} was not run: {error}")
                 failed.append(name)
-    if failed:
-        raise SystemExit(f"not all is as it should be: {', '.join(failed)}")
+        part.end("not all is as it should be", failed)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import random
+import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -24,7 +25,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Its modules; main is run as a script is, from its folder."""
     monkeypatch.setattr(sys, "path", [str(BENCH / "gpu"), str(BENCH), *sys.path])
-    for name in ("gaps", "main", "machine", "part"):
+    for name in ("gaps", "main", "machine", "needs", "part"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import gaps
     import main
@@ -185,16 +186,84 @@ def test_the_checks_for_a_gpu_pass_on_a_fake_one(
 
 
 @pytest.mark.parametrize("script", ["checks", "figures", "main", "kinds", "short"])
-def test_without_a_gpu_each_part_says_so(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_each_part_says_so(script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import runpy
 
-    monkeypatch.setattr(sys, "argv", [script, "folder"])
+    out = tmp_path / "gpu.txt"
+    out.write_text("lines of an earlier run")
+    monkeypatch.setattr(sys, "argv", [script, "folder", "--out", str(out)])
     monkeypatch.setattr(sys, "path", [str(BENCH / "gpu"), str(BENCH), *sys.path])
-    for name in ("gaps", "main", "machine", "loop", "part"):
+    for name in ("gaps", "main", "machine", "loop", "needs", "part"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(SystemExit, match="no CUDA GPU here"):
+    with pytest.raises(SystemExit, match="no CUDA GPU here") as raised:
         runpy.run_path(str(BENCH / "gpu" / f"{script}.py"), run_name="__main__")
+    assert out.read_text() == f"{raised.value}\n", "nothing of an earlier run is left there"
+
+
+def test_why_there_is_no_gpu_is_torchs_word(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import needs
+
+    def init() -> None:
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040).\nPlease update")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "init", init)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    with pytest.raises(SystemExit, match=r"; The NVIDIA .* \(found version 11040\)\.; CUDA_VISIBLE_DEVICES is '-1'\)"):
+        needs.check_gpu("checked")
+
+
+def test_what_a_machine_lacks_is_said_in_one_line(bench: Any, tmp_path: Path) -> None:
+    def said(*options: str, **environment: str) -> str:
+        command = [sys.executable, *options, str(BENCH / "gpu" / "needs.py")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+        assert done.returncode == bool(done.stderr)
+        return done.stderr
+
+    alone = said("-S")  # no site-packages
+    assert "has no numpy, torch, torchvision, pillow: nothing was run. Say GPU_PYTHON=" in alone
+    package = str(BENCH.parent / "python")
+    lost = said(PYTHONPATH=package, FEEDWATER_BINARY=str(tmp_path / "gone"))
+    assert lost.startswith("nothing was run: FEEDWATER_BINARY names ") and lost.count("\n") == 1
+
+
+def test_a_kind_that_fails_stops_no_other_and_says_why(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torch.compile does where there is no C compiler."""
+    import kinds
+
+    told = {"trace": {"step_s": 0.1, "busy_s": 0.1, "waiting_idle_s": 0.0}, "meter_idle_s": 0.0}
+    runs: list[str] = []
+
+    def run(seconds: float, command: list[str]) -> tuple[int, list[str]]:
+        runs.append(command[command.index("--kind") + 1])
+        failed = {"error": "InductorError: Failed to find C compiler"}
+        return (1, [json.dumps(failed)]) if runs[-1] == "amp" else (0, [json.dumps(told)])
+
+    monkeypatch.setattr(bench.main, "run_within", run)
+    monkeypatch.setattr(bench.main, "nvml", lambda: "")
+    monkeypatch.setattr(bench.part.Part, "end_hanging", lambda self: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "H100")
+    lines, code = run_part(kinds, tmp_path / "gpu-4.txt", monkeypatch, str(tmp_path))
+    assert set(runs) == set(kinds.KINDS)
+    assert "amp       not measured: InductorError: Failed to find C compiler\n" in lines
+    assert lines.endswith(f"{code}\n") and str(code).endswith("not known: amp")
+
+
+def test_a_figure_that_fails_stops_no_other(bench: Any, tmp_path: Path) -> None:
+    import figures
+
+    failed: list[str] = []
+    part = bench.part.Part(1000, str(tmp_path / "out"))
+    figures.attempt(part, "copies", lambda: f"{1 / 0}", failed)
+    figures.attempt(part, "rates", lambda: "rates 1", failed)
+    with pytest.raises(SystemExit, match=r"^not measured: copies$"):
+        part.end("not measured", failed)
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines == ["copies not measured: ZeroDivisionError: division by zero", "rates 1", "not measured: copies"]
 
 
 def test_two_ranks_by_gloo_have_their_own_parts(real: str, photos: Path, bench: Any) -> None:
@@ -419,7 +488,7 @@ def test_part_4_runs_on_a_cpu(
 
     options = ["--batch", "2", "--steps", "2", "--warm", "1"]
     told, code = run_part(kinds, tmp_path / "gpu-4.txt", monkeypatch, str(photos), *options)
-    rows = {line.split()[0]: line.split()[1:] for line in told.splitlines()[2:]}
+    rows = {line.split()[0]: line.split()[1:] for line in told.splitlines()[2:] if line != code}
     assert list(rows) == list(small.KINDS), told
     assert all(len(row) == 4 and row[3] != "unknown" for row in rows.values()), told
     assert not code or str(code).startswith("off by more than 1% of the step"), code
