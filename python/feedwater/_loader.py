@@ -13,6 +13,7 @@ from ._arguments.unknown import refuse_unknown
 from ._attributes import DataLoaderAttributes
 from ._batch.copies import copy_of
 from ._common.numbers import to_whole
+from ._common.torch_modes import leave_inference_mode
 from ._config import Config
 from ._dataset.change_guard import ChangeGuard
 from ._engine.engine import Engine
@@ -323,7 +324,8 @@ class Loader(DataLoaderAttributes, Generic[B]):
     def peek(self) -> B | None:
         """A copy of the batch that next will return, without consuming it; None at the end of an epoch."""
         ready = self._progress.peek_batch()
-        return None if ready is None else copy_of(ready.batch)
+        with leave_inference_mode():
+            return None if ready is None else copy_of(ready.batch)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -374,8 +376,9 @@ class Loader(DataLoaderAttributes, Generic[B]):
     def record_stream(self, stream: Any) -> None:
         """Says that the program copies batches on that stream of torch.cuda too. For pin_memory=True; once is enough.
 
-        It is needed where copies run on a stream that the current one does not wait for before the batch after the
-        next is asked for: a batch's memory is used again when what the current streams have to do by then is done.
+        It is needed where copies run on a stream that is no GPU's default one and was current in no call of next, and
+        these do not wait for it before the batch after the next is asked for: a batch's memory is used again when what
+        they have to do by then is done.
         """
         if self._engine.pinning is None:
             raise Error(

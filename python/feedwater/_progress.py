@@ -95,7 +95,10 @@ class Progress:
     def next_ready(self) -> Ready | None:
         """The batch that comes next; None at the epoch's end. After an error of ours the next pass goes on here."""
         try:
-            return self._peeked or self._engine.next_batch()
+            if self._peeked is None:
+                return self._engine.next_batch()
+            self._engine.hand_over(self._peeked)
+            return self._peeked
         except Error:
             self.cursor.note_failure()
             raise
@@ -121,7 +124,8 @@ class Progress:
         return batch
 
     def claim_thread(self) -> None:
-        """One thread at a time."""
+        """One thread at a time, of the process that uses the Loader: a forked child gets to know before CUDA does."""
+        self._engine.feed.session.check_process()
         me = threading.get_ident()
         if self.user.setdefault("thread", me) != me:
             raise Error("another thread is in next of this Loader: give each thread a Loader of its own")

@@ -166,12 +166,15 @@ class FakeCuda:
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
+    def _find_block(self, tensor: Any) -> Block | None:
+        at, blocks = tensor.data_ptr(), self._blocks.values()
+        return next((block for block in blocks if block.address <= at < block.address + len(block.memory)), None)
+
     def _block_of(self, tensor: Any) -> Block:
-        at = tensor.data_ptr()
-        found = [block for block in self._blocks.values() if block.address <= at < block.address + len(block.memory)]
-        if not found:
-            raise Trap(f"{at:#x} is no memory of the GPU")
-        return found[0]
+        found = self._find_block(tensor)
+        if found is None:
+            raise Trap(f"{tensor.data_ptr():#x} is no memory of the GPU")
+        return found
 
     def _free(self, block: Block) -> None:
         users, block.users = block.users, []
@@ -247,7 +250,8 @@ class FakeCuda:
         self.submit(self.current, event)
 
     def keep_for_stream(self, tensor: Any, stream: FakeStream) -> None:
-        self._block_of(tensor).users.append(stream)
+        if self._find_block(tensor) is not None:
+            self._block_of(tensor).users.append(stream)
 
     def launch(self, work: Callable[[], Any]) -> None:
         self.submit(self.current, work)
@@ -260,7 +264,10 @@ class FakeCuda:
     # -- feedwater._device.runtime.Host ------------------------------------------------------------------------------
 
     def current_streams(self) -> list[FakeStream]:
-        return [self.current]
+        return [self.current] if self.current is self.main else [self.current, self.main]
+
+    def lasts(self, stream: FakeStream) -> bool:
+        return True
 
     def finds_others(self, streams: list[FakeStream]) -> bool:
         return bool(self.others - {stream.name for stream in streams})

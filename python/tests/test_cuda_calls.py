@@ -45,10 +45,11 @@ def torch_of(driver: Driver, count: int = 2) -> Any:
     )
 
     def stream_of(index: int) -> Any:
-        return SimpleNamespace(device_index=index, cuda_stream=0, synchronize=lambda: driver.answer("stream", index))
+        return SimpleNamespace(device_index=index, cuda_stream=0, stream_id=0)
 
     cuda = SimpleNamespace(
         current_stream=stream_of,
+        default_stream=stream_of,
         synchronize=lambda index: driver.answer("device", index),
         Stream=lambda device: f"stream of {device}",
         device=lambda device: nullcontext(),
@@ -181,6 +182,23 @@ def test_a_gpu_that_comes_into_use_is_fenced_from_then_on() -> None:
         assert [stream.device_index for stream in host.current_streams()] == [1]
     used.add(2)
     assert [stream.device_index for stream in host.current_streams()] == [1, 2]
+
+
+def test_the_default_stream_is_asked_beside_another_one() -> None:
+    torch = torch_of(Driver())
+    torch.cuda.current_stream = lambda index: SimpleNamespace(device_index=index, cuda_stream=7, stream_id=7)
+    streams = CudaHost(torch).current_streams()
+    assert [(stream.device_index, stream.cuda_stream) for stream in streams] == [(0, 7), (0, 0), (1, 7), (1, 0)]
+    assert [CudaHost(torch).lasts(stream) for stream in streams] == [False, True] * 2, "a library may destroy its own"
+
+
+def test_tensors_of_the_cpu_have_no_stream() -> None:
+    """What batch_transform makes may lie anywhere."""
+    gpu = Cuda(torch_of(Driver()), 0)
+    gpu.keep_for_stream(SimpleNamespace(is_cuda=False), None)
+    told: list[Any] = []
+    gpu.keep_for_stream(SimpleNamespace(is_cuda=True, record_stream=told.append), "stream")
+    assert told == ["stream"]
 
 
 def test_memory_is_unmapped_when_no_stream_can_read_it() -> None:

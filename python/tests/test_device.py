@@ -6,6 +6,7 @@ import ctypes
 import gc
 import mmap
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from feedwater._device import registration, runtime, transfer
 
 torch = pytest.importorskip("torch")
 
-from fake_cuda import FakeCuda, Trap  # noqa: E402
+from fake_cuda import FakeCuda, FakeEvent, Trap  # noqa: E402
 
 SCHEDULES = {"in order": (), "copies late": ("copies",), "loop late": ("main",), "all late": ("main", "copies")}
 MEMORY = 8 * 4096
@@ -136,6 +137,26 @@ def test_a_loop_that_changes_streams_gets_its_batches_whole(fake: Any, gpu: Fake
         assert same(loop(gpu, loader, step=switch), expected)
 
 
+def test_a_batch_that_was_peeked_at_on_another_stream_is_whole(fake: Any, gpu: FakeCuda) -> None:
+    """It was made for the stream of that time, and the copy that peek gave is read there."""
+    with fake.loader(memory=MEMORY) as loader:
+        expected = batches_of(loader, 1)
+    streams, seen = [gpu.main, gpu.new_stream("one"), gpu.new_stream("two")], []
+    gpu.lag |= {"one", "two"}
+    with fake.loader(memory=MEMORY, device="cuda") as loader:
+        batches = iter(loader)
+        for number in range(10):
+            for offset in (0, 1):
+                gpu.current = streams[(number + offset) % 3]
+                loader.peek()
+            gpu.current = streams[(number + 2) % 3]
+            seen.append([])
+            for field in next(batches):
+                gpu.read_later(field, seen[-1])
+        gpu.drain()
+    assert same(seen, expected)
+
+
 def test_two_loaders_on_one_gpu(fake: Any, gpu: FakeCuda) -> None:
     with fake.loader(memory=MEMORY) as loader:
         expected = batches_of(loader, 1)
@@ -201,6 +222,44 @@ def test_a_loader_that_is_dropped_amid_copies_calls_no_cuda(fake: Any, gpu: Fake
     with fake.loader(memory=MEMORY, device="cuda") as other:
         loop(gpu, other, 1)
     assert not gpu.registered, "the next Loader has unregistered what nobody holds any more"
+
+
+def test_a_gpu_that_is_lost_with_a_loader_that_was_dropped_is_no_error_of_others(
+    fake: Any, gpu: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two GPUs, as each may be lost by itself."""
+    loader = fake.loader(memory=MEMORY, device="cuda")
+    next(iter(loader))
+    del loader
+    gc.collect()
+    assert transfer._ABANDONED
+    gpu.lost = "CUDA error: unspecified launch failure"
+    for other in install(monkeypatch, FakeCuda()):
+        with fake.loader(memory=MEMORY, device="cuda") as loader:
+            assert len(list(loader)) == 10
+        assert not transfer._ABANDONED and transfer._LOST
+        assert not other.registered
+
+
+def test_loaders_of_two_threads_let_go_of_others_at_once(fake: Any, gpu: FakeCuda) -> None:
+    """Whoever asks last finds nothing: neither an upload whose copies another one has seen done, nor a mapping."""
+    loader = fake.loader(memory=MEMORY, device="cuda")
+    next(iter(loader))
+    del loader
+    gc.collect()
+
+    class Raced(deque):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            return 1
+
+    for name, release in (("_ABANDONED", transfer._release_abandoned), ("_ENDED", registration.end_registrations)):
+        module = transfer if name == "_ABANDONED" else registration
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, name, Raced())
+            release()
+    late = [upload for upload in transfer._ABANDONED if not upload.is_done()]
+    transfer._release_abandoned()
+    assert late and all(upload in transfer._ABANDONED for upload in late)
 
 
 @pytest.mark.parametrize("tail", ["short", "valid"])
@@ -306,6 +365,16 @@ def test_peek_gives_a_copy_and_consumes_nothing(fake: Any, calm: FakeCuda) -> No
     assert peeked[0].data_ptr() != batch[0].data_ptr()
 
 
+def test_batches_are_of_no_inference_mode(fake: Any, calm: FakeCuda) -> None:
+    """Those whose copies began inside it neither: a later loop trains on them."""
+    with fake.loader(memory=MEMORY, device="cuda") as loader:
+        batches = iter(loader)
+        with torch.inference_mode():
+            given = [loader.peek(), next(batches), next(batches)]
+        given += list(batches)
+    assert not any(field.is_inference() for batch in given for field in batch)
+
+
 def test_batch_transform_draws_the_same_numbers_again(fake: Any, calm: FakeCuda) -> None:
     drawn = []
 
@@ -398,6 +467,35 @@ def test_no_memory_on_the_gpu_loses_nothing(fake: Any, calm: FakeCuda) -> None:
     assert same(seen, expected)
 
 
+def test_no_memory_for_what_is_looked_up_loses_nothing(fake: Any, calm: FakeCuda) -> None:
+    from torchvision.transforms import v2
+
+    ops = [v2.CenterCrop(8), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    options: dict[str, Any] = {"transform": v2.Compose(ops), "memory": 16 * 8192}
+    with fake.loader(**options) as loader:
+        expected = batches_of(loader, 1)
+    calm.room = 0
+    with fake.loader(**options, device="cuda") as loader:
+        batches = iter(loader)
+        with pytest.raises(feedwater.DeviceError, match=r"CUDA out of memory for a batch on cuda:0\. A smaller"):
+            next(batches)
+        calm.room = 1 << 30
+        assert same([[field.clone() for field in batch] for batch in batches], expected)
+
+
+def test_no_memory_for_what_python_made(real: str, calm: FakeCuda, photos: Any) -> None:
+    import python_functions
+
+    transform = feedwater.transforms.Compose([feedwater.transforms.CenterCrop(16), feedwater.transforms.ToImage()])
+    options: dict[str, Any] = {"batch_size": 8, "python": python_functions.brighter, "python_workers": 1}
+    calm.room = 0
+    with feedwater.Loader(photos, transform, **options, device="cuda") as loader:
+        with pytest.raises(feedwater.DeviceError, match=r"CUDA out of memory for a batch on cuda:0\. A smaller"):
+            next(iter(loader))
+        calm.room = 1 << 30
+        assert len(next(iter(loader))[1]) == 8
+
+
 def test_a_driver_that_is_lost_is_named_and_close_ends_the_agent(fake: Any, calm: FakeCuda) -> None:
     with fake.loader(memory=MEMORY, device="cuda") as loader:
         batches = iter(loader)
@@ -444,6 +542,42 @@ def test_next_in_a_capture_is_refused_and_loses_nothing(fake: Any, calm: FakeCud
         assert len(first[1]) == 10
 
 
+def test_the_first_next_in_a_capture_submits_nothing(fake: Any, calm: FakeCuda) -> None:
+    """Nor does the table of values go to the GPU, whose upload waits and so ends the capture."""
+    from torchvision.transforms import v2
+
+    ops = [v2.CenterCrop(8), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    with fake.loader(transform=v2.Compose(ops), device="cuda") as loader:
+        calm.capturing = True
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(calm, "upload_constant", lambda _: pytest.fail("waits"))
+            for ask in (lambda: next(iter(loader)), loader.peek):
+                with pytest.raises(feedwater.DeviceError, match="capture of a CUDA graph"):
+                    ask()
+        calm.capturing = False
+        assert len(list(loader)) == 10
+        assert loader.state_dict()["epoch"] == 1
+
+
+def test_close_in_a_capture_asks_the_gpu_nothing(
+    fake: Any, gpu: FakeCuda, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Asking for an event ends the capture. What is copied keeps its memory until another Loader's next."""
+    loader = fake.loader(memory=MEMORY, device="cuda")
+    next(iter(loader))
+    gpu.capturing = True
+    with monkeypatch.context() as patch:
+        for name in ("done", "wait"):
+            patch.setattr(FakeEvent, name, lambda _: pytest.fail("asked"))
+        loader.close()
+    assert gpu.registered and not transfer._LOST and not caplog.records
+    gpu.capturing = False
+    gpu.drain()
+    with fake.loader(memory=MEMORY, device="cuda") as other:
+        next(iter(other))
+    assert not gpu.registered
+
+
 def test_a_refused_registration_is_one_warning_and_ordinary_memory(
     fake: Any, gpu: FakeCuda, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -484,6 +618,29 @@ def test_a_forked_child_calls_no_cuda(calm: FakeCuda) -> None:
     del slots
     registration.end_registrations()
     assert not calm.registered
+
+
+@pytest.mark.parametrize("what", ["next", "iter", "peek", "close"])
+@pytest.mark.parametrize("mode", [{"device": "cuda"}, {"pin_memory": True}])
+def test_a_loader_in_a_forked_child_calls_no_cuda(
+    fake: Any, gpu: FakeCuda, monkeypatch: pytest.MonkeyPatch, mode: dict[str, Any], what: str
+) -> None:
+    monkeypatch.setattr(runtime, "find_host", lambda _: gpu)
+    loader = fake.loader(memory=MEMORY, **mode)
+    batches = iter(loader)
+    next(batches)
+    asks = {"next": lambda: next(batches), "iter": lambda: next(iter(loader)), "peek": loader.peek}
+    child = os.fork()
+    if not child:
+        for name in ("is_capturing", "check_alive", "current_stream", "current_streams", "finish_reads", "submit"):
+            monkeypatch.setattr(gpu, name, lambda *_: os._exit(3))
+        try:
+            asks.get(what, loader.close)()
+        except feedwater.ForkedError:
+            os._exit(0)
+        os._exit(0 if what == "close" else 4)
+    assert os.waitpid(child, 0)[1] == 0
+    loader.close()
 
 
 def test_leases_keep_what_is_registered(calm: FakeCuda) -> None:

@@ -98,6 +98,54 @@ def test_a_stream_that_nobody_waits_for_is_declared(fake: Any, gpu: FakeCuda, ca
     assert "record_stream" not in caplog.text
 
 
+def test_a_stream_that_was_current_before_needs_no_word(fake: Any, gpu: FakeCuda) -> None:
+    """next is called on one stream, and batches are copied on another: the default one, or that of a next before."""
+    fake.set(samples=300, window=4)
+    expected, side, third = expected_of(fake), gpu.new_stream("side"), gpu.new_stream("third")
+    seen: list[list[Any]] = []
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        for number, batch in enumerate(loader):
+            gpu.current = gpu.main if number < 15 or number % 2 else side
+            seen.append([])
+            for field in batch:
+                gpu.copy_by_program(field, seen[-1])
+            gpu.current = side if number < 15 else third
+            del batch, field
+        gpu.drain()
+    assert same(seen, expected)
+
+
+def test_batches_are_of_no_inference_mode(fake: Any, gpu: FakeCuda) -> None:
+    """What lies in no slot, as labels, is copied into pinned memory."""
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader, torch.inference_mode():
+        given = [loader.peek(), *loader]
+    assert not any(field.is_inference() for batch in given for field in batch)
+
+
+@pytest.mark.parametrize("pinned_too", [False, True])
+def test_what_a_batch_transform_keeps_of_a_batch_that_is_made_again_stays_good(
+    fake: Any, gpu: FakeCuda, pinned_too: bool
+) -> None:
+    """It raised, so the batch is made once more of the same slot, which is in use until both are gone."""
+    fake.set(samples=300, window=4)
+    gpu.lag, kept, calls = set(), [], []
+
+    def transform(batch: Any, _: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            kept.append((batch, [field.clone() for field in batch]))
+            raise ArithmeticError("a batch_transform that fails")
+        return batch
+
+    with fake.loader(memory=MEMORY, batch_transform=transform, pin_memory=pinned_too) as loader:
+        batches = iter(loader)
+        with pytest.raises(ArithmeticError):
+            list(batches)
+        assert sum(1 for _ in batches) == 28, "each is gone when the next one comes"
+        ((batch, before),) = kept
+        assert same([batch], [before])
+
+
 def test_batches_that_outlive_the_loader_stay_pinned_until_they_are_read(fake: Any, gpu: FakeCuda) -> None:
     seen: list[Any] = []
     with fake.loader(memory=MEMORY, pin_memory=True) as loader:

@@ -143,9 +143,11 @@ class Feed:
             link.send_lossy(_RETURNED.pack(b"R", want.ident, wait_s))
 
     def _prepare_link(self, batch: int) -> Link:
-        """The link, with slots for batches of that many samples; connects anew if need be."""
+        """The link, with slots for batches of that many samples; connects anew if need be.
+
+        Not for a forked child, which Session.check_process tells from the process that has the link.
+        """
         session, link = self.session, self._link
-        session.check_process()
         if link is not None and link is session.link and session.slots is not None and batch <= session.batch:
             return link
         session.reserve_slots(batch)

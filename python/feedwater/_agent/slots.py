@@ -69,8 +69,9 @@ class Lease:
 
     __slots__ = ("__array_interface__", "__weakref__", "memory")
 
-    def __init__(self, memory: mmap.mmap | Registered, address: int, shape: tuple[int, ...], typestr: str) -> None:
+    def __init__(self, memory: Any, address: int, shape: tuple[int, ...], typestr: str) -> None:
         self.memory = memory
+        """The mapping, or what owns it; with it a lease of the same slot that was made before, and lives."""
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "version": 3}
 
 
@@ -88,7 +89,10 @@ class Slots:
         self._address = self._bytes.ctypes.data
         self._registered: set[int] = set()
         self._leases: dict[int, weakref.ref[Lease]] = {}
-        """Of slots the program may hold. They are looked at, never called back: no finaliser of ours runs anywhere."""
+        """Of slots the program may hold. They are looked at, never called back: no finaliser of ours runs anywhere.
+
+        A batch that is made once more, as after an exception of batch_transform, has a lease that holds the one before.
+        """
         self.columns: dict[str, npt.NDArray[Any]] = {}
         """Fields of one number per sample, a row for each slot: to read or write while the slot is not the agent's."""
 
@@ -123,16 +127,19 @@ class Slots:
     def lease_array(self, slot: int, field: Field, count: int) -> npt.NDArray[Any]:
         """The field's array of the batch in slot. The slot is the user's until nothing made from the array is left."""
         address = self._address + slot * self.stride + field.offset
-        lease = Lease(self.memory, address, (count, *field.shape), field.typestr)
-        self._leases[slot] = weakref.ref(lease)
-        return np.asarray(lease)
+        return np.asarray(self._make_lease(slot, address, (count, *field.shape), field.typestr))
 
     def lease_tail(self, slot: int, field: Field) -> npt.NDArray[np.uint8]:
         """All bytes of slot from the field on, leased: where samples of different sizes lie."""
         address = self._address + slot * self.stride + field.offset
-        lease = Lease(self.memory, address, (self.stride - field.offset,), "|u1")
-        self._leases[slot] = weakref.ref(lease)
-        return np.asarray(lease)
+        return np.asarray(self._make_lease(slot, address, (self.stride - field.offset,), "|u1"))
+
+    def _make_lease(self, slot: int, address: int, shape: tuple[int, ...], typestr: str) -> Lease:
+        before = self._leases[slot]() if slot in self._leases else None
+        lease = Lease(self.memory if before is None else (self.memory, before), address, shape, typestr)
+        if before is None:
+            self._leases[slot] = weakref.ref(lease)
+        return lease
 
     def read_values(self, slot: int, name: str, count: int) -> list[bytes]:
         """Values of the batch in slot, copied: rows that begin with how many bytes the value has that follows."""

@@ -78,7 +78,8 @@ class DeviceBuilder(Builder):
         self._transfer, self._feed, self._relabel = transfer, feed, relabel
         """Labels are changed by relabel before they are copied; rows keep those of the data."""
         self._explained = Explained(self.torch, transfer.runtime.name)
-        self._hops = [self._make_hop(picture) for picture in pictures]
+        with self._explained:
+            self._hops = [self._make_hop(picture) for picture in pictures]
         self._hops += [None] * (len(self._looks) - len(pictures))
         """Of each field of pictures or masks."""
         self._boxes: list[Field | None] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["used_streams"]
+__all__ = ["is_foreign", "used_streams"]
 
 
 def used_streams(cuda: Any) -> set[tuple[int, int]]:
@@ -14,6 +14,13 @@ def used_streams(cuda: Any) -> set[tuple[int, int]]:
         for segment in _list_segments(cuda)
         if segment["allocated_size"] and tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)
     }
+
+
+def is_foreign(stream: Any) -> bool:
+    """Whether another library made the stream, and may destroy it: torch numbers those by their handles, and its own
+    otherwise.
+    """
+    return bool(stream.cuda_stream and stream.stream_id == stream.cuda_stream)
 
 
 def _list_segments(cuda: Any) -> list[dict[str, Any]]:

@@ -23,10 +23,10 @@ class Explained:
     def note_ahead(self, batches: int, nbytes: int, fewest: int) -> None:
         """So many batches of so many bytes may be on the GPU ahead of the loop; memory=fewest makes that one."""
         if batches > 1:
-            self._ahead = f"up to {batches} batches of {nbytes:,} bytes lie there ahead of the loop; memory={fewest} "
-            self._ahead += "makes that one"
+            self._ahead = f"; up to {batches} batches of {nbytes:,} bytes lie there ahead of the loop, and "
+            self._ahead += f"memory={fewest} makes that one"
         else:
-            self._ahead = f"one batch of {nbytes:,} bytes lies there ahead of the loop"
+            self._ahead = f"; one batch of {nbytes:,} bytes lies there ahead of the loop"
 
     def __enter__(self) -> None:
         return None
@@ -36,8 +36,8 @@ class Explained:
             return
         if isinstance(error, self._short):  # frameworks look for these words
             raise DeviceError(
-                f"CUDA out of memory for a batch on {self._name}: {self._ahead}, and so does a smaller batch_size less "
-                f"of it. Nothing is lost: the next batch is this one. {error}"
+                f"CUDA out of memory for a batch on {self._name}{self._ahead}. A smaller batch_size takes less. "
+                f"Nothing is lost: the next batch is this one. {error}"
             ) from error
         raise DeviceError(f"{self._name} does not take a batch any more: {error}") from error
 

@@ -17,6 +17,9 @@ from .tensors import map_tensors
 
 __all__ = ["Pinning"]
 
+MOST_FORMER = 32
+"""Streams that were current at an earlier time and are asked still."""
+
 log = logging.getLogger("feedwater")
 
 
@@ -26,6 +29,8 @@ class Pinning:
     def __init__(self) -> None:
         self._host: Host | None = None
         self._declared: list[Any] = []
+        self._former: list[Any] = []
+        """Streams that were current, the latest last: copies may run there still when next is called on another one."""
         self._fences = 0
         self._warned = self._told = False
 
@@ -48,11 +53,18 @@ class Pinning:
             self._declared.append(stream)
 
     def record_fence(self) -> list[Event]:
-        """Events behind all that was submitted so far to the current streams, and to those that were declared."""
+        """Events behind all that was submitted so far to the streams that copies are made on.
+
+        Those are the current ones, those that were it in an earlier call, GPUs' default ones, and those declared.
+        """
         host = self.find_host()
         if host is None:
             return []
-        streams = [*host.current_streams(), *self._declared]
+        current = host.current_streams()
+        former = [stream for stream in self._former if stream not in current]
+        self._former = [*former, *filter(host.lasts, current)][-MOST_FORMER:]
+        further = [stream for stream in self._declared if stream not in current and stream not in former]
+        streams = [*current, *former, *further]
         self._fences += 1
         if not self._told and runtime.is_look_due(self._fences):
             self._tell_others(host, streams)

@@ -78,7 +78,10 @@ def end_registrations() -> None:
     there the memory stays mapped, and its driver knows of none.
     """
     while _ENDED:
-        ended = _ENDED.popleft()
+        try:
+            ended = _ENDED.popleft()
+        except IndexError:  # the last one is another thread's
+            return
         if ended.owner != os.getpid():
             continue
         if ended.parts[0].runtime.is_capturing():  # a wait would end the capture: a later call does it

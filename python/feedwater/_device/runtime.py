@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from .._common.gpu_streams import used_streams
+from .._common.gpu_streams import is_foreign, used_streams
 
 __all__ = [
     "Cuda",
@@ -117,7 +117,10 @@ class Runtime(Registrar, Protocol):
         ...
 
     def keep_for_stream(self, tensor: Any, stream: Any) -> None:
-        """The tensor's memory is not used again before that stream has done what it has to do when the tensor dies."""
+        """The tensor's memory is not used again before that stream has done what it has to do when the tensor dies.
+
+        Nothing is done for one that does not lie on the GPU.
+        """
         ...
 
     def launch(self, work: Callable[[], Any]) -> None:
@@ -133,7 +136,11 @@ class Host(Registrar, Protocol):
     """The GPUs that the program copies to by itself."""
 
     def current_streams(self) -> list[Any]:
-        """The current stream of each GPU that this process uses now."""
+        """The current stream of each GPU that this process uses now, and the default one, each once."""
+        ...
+
+    def lasts(self, stream: Any) -> bool:
+        """Whether nobody destroys the stream as long as the process lives."""
         ...
 
     def record_event(self, stream: Any) -> Event:
@@ -255,7 +262,8 @@ class Cuda(_CudaRegistrar):
         return any(place[0] == self._device.index for place in self._find_used() - _places_of(streams))
 
     def keep_for_stream(self, tensor: Any, stream: Any) -> None:
-        tensor.record_stream(stream)
+        if tensor.is_cuda:
+            tensor.record_stream(stream)
 
     def launch(self, work: Callable[[], Any]) -> None:
         with self._cuda.device(self._device):
@@ -279,7 +287,11 @@ class CudaHost(_CudaRegistrar):
     def current_streams(self) -> list[Any]:
         cuda, current = self._cuda, self._cuda.current_device()
         used = [index for index in range(cuda.device_count()) if index == current or self._in_use(index)]
-        return [cuda.current_stream(index) for index in used]
+        found = [find(index) for index in used for find in (cuda.current_stream, cuda.default_stream)]
+        return [stream for place, stream in enumerate(found) if not place % 2 or stream != found[place - 1]]
+
+    def lasts(self, stream: Any) -> bool:
+        return not is_foreign(stream)
 
     def finds_others(self, streams: list[Any]) -> bool:
         return bool(self._find_used() - _places_of(streams))

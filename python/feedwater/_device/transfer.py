@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .registration import end_registrations
 from .runtime import Event, Runtime
+from .tensors import map_tensors
 
 __all__ = ["Transfer", "Upload"]
 
@@ -53,7 +56,7 @@ class Transfer:
     """The copies of one Loader. Not for two threads at once."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
+        self.runtime, self._owner = runtime, os.getpid()
         self._under_way: deque[Upload] = deque()
         """In the order of our stream."""
         self._warned = False
@@ -85,6 +88,15 @@ class Transfer:
         tensors, upload.tensors = upload.tensors, {}
         return tensors
 
+    def change_stream(self, batch: Any, before: Any) -> Any:
+        """The current stream, which waits for what the one before had to do, and may have the batch's tensors then."""
+        runtime = self.runtime
+        stream = runtime.current_stream()
+        if stream != before:
+            runtime.await_event(runtime.record_event(before))
+            map_tensors(sys.modules["torch"], batch, lambda tensor: runtime.keep_for_stream(tensor, stream))
+        return stream
+
     def make_ones(self, shape: Any, dtype: Any) -> Any:
         """A tensor of ones, made on the GPU."""
         made = self.runtime.allocate(shape, dtype)
@@ -108,9 +120,9 @@ class Transfer:
 
     def release_done(self) -> None:
         """Lets go of what the GPU has read. Does not wait."""
-        for uploads in (self._under_way, _ABANDONED):
-            while uploads and uploads[0].is_done():
-                uploads.popleft()
+        while self._under_way and self._under_way[0].is_done():
+            self._under_way.popleft()
+        _release_abandoned()
         end_registrations()
 
     def make_room(self, most: int) -> None:
@@ -125,8 +137,18 @@ class Transfer:
             self._under_way.popleft()
 
     def close(self) -> None:
-        """Waits for the copies that are under way, and lets go of what they held. end_registrations comes after it."""
+        """Waits for the copies that are under way, and lets go of what they held. end_registrations comes after it.
+
+        In a forked child, which may not call CUDA, they keep it; while a CUDA graph is captured, which a wait would
+        end, they keep it until another Loader's next.
+        """
+        if self._owner != os.getpid():
+            _LOST.extend(self._under_way)
+            self._under_way.clear()
+            return
         try:
+            if self.runtime.is_capturing():
+                self.abandon()
             self._finish_down_to(0)
         except RuntimeError as error:  # the driver is lost: whether it still reads the memory nobody knows
             log.warning("the GPU does not answer, and what is copied to it keeps its memory: %s", error)
@@ -137,6 +159,23 @@ class Transfer:
         """Like close, but calls no CUDA, which another Loader's next does; called by finalisers."""
         _ABANDONED.extend(self._under_way)
         self._under_way = deque()
+
+
+def _release_abandoned() -> None:
+    """Lets go of what was read of Loaders that are no more. Loaders of other threads do so at the same time.
+
+    A GPU of theirs that is lost is no matter of ours, which may be another one.
+    """
+    for _ in range(len(_ABANDONED)):
+        try:
+            upload = _ABANDONED.popleft()
+        except IndexError:  # the last one is another thread's
+            return
+        try:
+            if not upload.is_done():
+                _ABANDONED.append(upload)
+        except RuntimeError:
+            _LOST.append(upload)
 
 
 def _do_nothing(_: Any) -> None:

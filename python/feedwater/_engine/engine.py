@@ -54,10 +54,12 @@ CHANGED = "when the listing that was kept of the data set was made"
 class Ready:
     """A batch made for the loop and not yet returned."""
 
-    __slots__ = ("batch", "last", "step", "totals")
+    __slots__ = ("batch", "last", "step", "stream", "totals")
 
-    def __init__(self, batch: Any, step: Step, last: Last, totals: Totals) -> None:
+    def __init__(self, batch: Any, step: Step, last: Last, totals: Totals, stream: Any) -> None:
         self.batch, self.step, self.last, self.totals = batch, step, last, totals
+        self.stream = stream
+        """Of a GPU, for which it was made; None where batches are in the CPU's memory."""
 
 
 class Engine:
@@ -112,7 +114,9 @@ class Engine:
         if self._builder is None:
             if self.config.device is not None and self._transfer is None:
                 self._transfer = make_transfer(self.config.device, self.pace)
-            self._builder = make_builder(self.config, opened, self.feed, self.python, self._transfer)
+            self._check_capture()
+            with leave_inference_mode():
+                self._builder = make_builder(self.config, opened, self.feed, self.python, self._transfer)
             self._builder.targets = self.config.targets
 
     def compare_ranks(self) -> None:
@@ -232,10 +236,24 @@ class Engine:
     def next_batch(self) -> Ready | None:
         """The batch at the cursor; None at the epoch's end. Consumes nothing, except steps of which nothing is left."""
         assert self._builder is not None
+        if self._transfer is not None or self.pinning is not None:
+            self._check_capture()
+        torch = self._builder.torch
+        if torch is None or not torch.is_inference_mode_enabled():  # as below, fewer calls
+            return self._make_batch()
+        with leave_inference_mode():
+            return self._make_batch()
+
+    def _check_capture(self) -> None:
+        """Raises DeviceError where batches are copied to a GPU and a CUDA graph is captured."""
         if self._transfer is not None:
             check_capture(self._transfer.runtime.is_capturing())
         elif self.pinning is not None:
             check_capture(self.pinning.is_capturing())
+
+    def _make_batch(self) -> Ready | None:
+        """As next_batch. Tensors made inside are none of inference mode, those of later batches and pinned ones too."""
+        assert self._builder is not None
         while (step := self.feed.find_wanted_step(self.cursor.at.place) or self._next_step()) is not None:
             done = self._take_step(step) if step.size else None
             errors = done.errors if done is not None else []
@@ -243,29 +261,30 @@ class Engine:
                 self.pace.note_arrival()  # what follows is the copy
             rows = self._builder.gather_rows(step, done, self._slot_room.is_full)
             totals = self._count_rows(rows, errors)
-            if not len(rows.labels):
+            if not rows.labels.size:
                 self._pass_over(step, errors, totals)
                 continue
             if self.config.relabel is not None:
                 rows.labels = self.config.relabel.change_labels(rows.labels, rows.valid)
             if self._transfer is not None:
                 self.pace.note_arrival()
-            torch, transform = self._builder.torch, self.config.batch_transform
-            if transform is None and (torch is None or not torch.is_inference_mode_enabled()):  # as below, fewer calls
-                batch = self._builder.build_batch(rows, self._read_keys)
-            else:
-                with leave_inference_mode():
-                    batch = self._builder.build_batch(rows, self._read_keys)
-                    if transform is not None:
-                        batch = self._apply_transform(transform, batch, step, rows.valid)
+            batch = self._builder.build_batch(rows, self._read_keys)
+            if self.config.batch_transform is not None:
+                batch = self._apply_transform(self.config.batch_transform, batch, step, rows.valid)
             last = Last(step.epoch, step.position, rows.indices, rows.places, self.feed.session)
             if self._transfer is not None:
                 self._builder.send_ahead()
             elif self.pinning is not None:
                 batch = self.pinning.pin_batch(batch)
             self.cursor.prepare_batch()
-            return Ready(batch, step, last, totals)
+            stream = None if self._transfer is None else self._transfer.runtime.current_stream()
+            return Ready(batch, step, last, totals, stream)
         return None
+
+    def hand_over(self, ready: Ready) -> None:
+        """A batch that was made at another time is for the stream that is current now."""
+        if self._transfer is not None:
+            ready.stream = self._transfer.change_stream(ready.batch, ready.stream)
 
     def _next_step(self) -> Step | None:
         assert self.shape.order is not None and self.ranks is not None
@@ -359,7 +378,7 @@ class Engine:
         before = self.cursor.at.totals or Totals()
         substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
         return Totals(
-            before.batches + bool(len(rows.labels)),
+            before.batches + bool(rows.labels.size),
             before.samples + rows.samples,
             before.nbytes + rows.nbytes,
             before.copied + rows.crowded,

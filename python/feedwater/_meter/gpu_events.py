@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple, Protocol
 
-from .._common.gpu_streams import used_streams
+from .._common.gpu_streams import is_foreign, used_streams
 from .._common.torch_modes import imported_torch
 
 __all__ = ["Cuda", "Gpu", "Mark", "Place", "Streams", "find_gpu", "synchronize_gpu"]
@@ -108,7 +108,7 @@ class Cuda:
         mark = spare.pop() if spare else CudaMark(cuda.Event(enable_timing=True))
         mark.event.record(stream)
         mark.place = (stream.device_index, stream.cuda_stream)
-        mark.stream = None if _is_foreign(stream) else stream
+        mark.stream = None if is_foreign(stream) else stream
         return mark
 
     def free_mark(self, mark: CudaMark) -> None:
@@ -154,11 +154,6 @@ class Cuda:
         for priority in PRIORITIES:
             streams += [cuda.Stream(device, priority=priority) for _ in range(STREAMS_OF_A_PRIORITY)]
         return {(device, stream.cuda_stream): stream for stream in streams}
-
-
-def _is_foreign(stream: Any) -> bool:
-    """Whether another library made it: torch numbers those by their handles, and its own otherwise."""
-    return bool(stream.cuda_stream and stream.stream_id == stream.cuda_stream)
 
 
 def find_gpu() -> Gpu | None:
