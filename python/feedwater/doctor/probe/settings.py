@@ -15,7 +15,9 @@ TRY = os.environ.get("FEEDWATER_DOCTOR_TRY", "")
 
 
 def note_error(what: str) -> None:
-    """Writes down what went wrong in the probe."""
+    """Writes down what went wrong in the probe; nothing without a folder."""
+    if not FOLDER:
+        return
     try:
         with open(f"{FOLDER}/error-{os.getpid()}", "a") as file:
             file.write(what + "\n")
