@@ -11,17 +11,18 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/raster"
 )
 
-// timmPolicy is RandAugment or AutoAugment as timm has them: some groups of ops, chosen evenly and again and again. Each op comes with its
-// probability, at its magnitude or at one near it, with one of some filters. What it does is Pillow's.
+// timmPolicy is RandAugment or AutoAugment as timm has them: some groups of ops, chosen evenly and again and again, or by weights and each once.
+// Each op comes with its probability, at its magnitude or at one near it, with one of some filters. What it does is Pillow's.
 type timmPolicy struct {
-	Layers int         `json:"layers"` // how many groups are chosen
-	Groups [][]timmOp  `json:"groups"`
-	Std    *float64    `json:"std"`            // of a magnitude, which is normal around the op's own; nil: even from 0 to that
-	Most   float64     `json:"most_magnitude"` // and is cut to that
-	Pixels float64     `json:"translate_const"`
-	Share  float64     `json:"translate_pct"`
-	Filter []string    `json:"interpolation"` // one is chosen for each op
-	Fill   *[3]float64 `json:"fill"`
+	Layers  int         `json:"layers"` // how many groups are chosen
+	Groups  [][]timmOp  `json:"groups"`
+	Weights []float64   `json:"weights,omitempty"` // of groups, none of which is chosen twice then; nil: all alike
+	Std     *float64    `json:"std"`               // of a magnitude, which is normal around the op's own; nil: even from 0 to that
+	Most    float64     `json:"most_magnitude"`    // and is cut to that
+	Pixels  float64     `json:"translate_const"`
+	Share   float64     `json:"translate_pct"`
+	Filter  []string    `json:"interpolation"` // one is chosen for each op
+	Fill    *[3]float64 `json:"fill"`
 }
 
 // timmOp is an op of it, [name, probability, magnitude].
@@ -42,6 +43,10 @@ const (
 func newTimmPolicy(a *arguments) op {
 	o := &timmPolicy{Layers: a.readWithin("layers", 2, 0, mostTimmOps), Most: timmLevels, Pixels: 250, Share: 0.45}
 	o.Groups = readTimmGroups(a)
+	o.Weights = a.readNumbers("weights", 0, maxFactor, len(o.Groups))
+	if o.Weights != nil && o.Layers > countWeighty(o.Weights) {
+		a.refuseArgument("weights", fmt.Sprintf("no group is chosen twice, so %d of them need a weight above 0", o.Layers), nil)
+	}
 	if raw, ok := a.takeArgument("std"); !ok {
 		o.Std = new(float64)
 	} else if !isNull(raw) {
@@ -56,6 +61,15 @@ func newTimmPolicy(a *arguments) op {
 	o.Filter = readTimmFilters(a)
 	o.Fill = a.readPaint(&[3]float64{128, 128, 128})
 	return o
+}
+
+func countWeighty(weights []float64) (n int) {
+	for _, w := range weights {
+		if w > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func readTimmFilters(a *arguments) []string {
@@ -108,9 +122,10 @@ func (o *timmPolicy) outputSize(size image.Point, fixed bool) (image.Point, bool
 // and block 17k+2i+2 its filter.
 func (o *timmPolicy) drawParameters(d rng, p *program, rec *Draw) error {
 	told := newReport[drawnTimmOp](rec)
+	var taken [mostTimmOps]bool
 	for k := range o.Layers {
-		first := 17 * uint32(k)                                                  //nolint:gosec // at most 64
-		group := o.Groups[order.Below(d.Block(first)[0], uint32(len(o.Groups)))] //nolint:gosec // at most 64
+		first := 17 * uint32(k) //nolint:gosec // at most 64
+		group := o.Groups[o.chooseGroup(d.Block(first)[0], &taken)]
 		for i, op := range group {
 			x := d.Block(first + 2*uint32(i) + 1) //nolint:gosec // at most 8
 			if op.p < 1 && float64(order.Unit(x[0])) >= op.p {
@@ -126,6 +141,32 @@ func (o *timmPolicy) drawParameters(d rng, p *program, rec *Draw) error {
 	}
 	told.writeDraw()
 	return nil
+}
+
+// chooseGroup is the group that a random word stands for. With weights it is one that was not taken, and is taken then.
+func (o *timmPolicy) chooseGroup(word uint32, taken *[mostTimmOps]bool) int {
+	if o.Weights == nil {
+		return int(order.Below(word, uint32(len(o.Groups)))) //nolint:gosec // at most 64
+	}
+	left := 0.0
+	for i, w := range o.Weights {
+		if !taken[i] {
+			left += w
+		}
+	}
+	at, chosen := float64(left*float64(order.Unit(word))), 0
+	for i, w := range o.Weights {
+		if taken[i] || w == 0 {
+			continue
+		}
+		chosen = i
+		if at < w {
+			break
+		}
+		at -= w
+	}
+	taken[chosen] = true
+	return chosen
 }
 
 // drawOp is an op with the argument that its magnitude stands for.

@@ -14,6 +14,7 @@ const timmPlan = `{"op":"TimmPolicy","layers":3,"std":0.5,"groups":[[["Rotate",0
 
 func TestTimmPoliciesAllocateNothing(t *testing.T) {
 	allocatesNothing(t, timmPlan+`,{"op":"RandomHorizontalFlip"}`)
+	allocatesNothing(t, strings.Replace(timmPlan, `"std"`, `"weights":[1,2,0,3,1,1],"std"`, 1)+`,{"op":"RandomHorizontalFlip"}`)
 }
 
 func TestReplayShowsWhatATimmPolicyApplied(t *testing.T) {
@@ -63,6 +64,10 @@ func TestTimmPlans(t *testing.T) {
 		`,"interpolation":[],"groups":` + group: "interpolation",
 		`,"interpolation":["lanczos"],"groups":` + group: "no such name",
 		`,"std":-1,"groups":` + group:                    "std",
+		`,"layers":1,"weights":[1,2],"groups":` + group:  "must be a list of 1 numbers",
+		`,"layers":1,"weights":[-1],"groups":` + group:   "weights",
+		`,"layers":1,"weights":[0],"groups":` + group:    "1 of them need a weight above 0",
+		`,"layers":2,"weights":[1],"groups":` + group:    "2 of them need a weight above 0",
 		`,"dialect":"tensor","groups":` + group:          "dialect",
 	} {
 		if _, err := Parse([]json.RawMessage{json.RawMessage(`{"op":"TimmPolicy"` + arguments + `}`)}); err == nil || !strings.Contains(err.Error(), want) {
@@ -74,6 +79,37 @@ func TestTimmPlans(t *testing.T) {
 	again, err := Parse(unmarshalSteps(t, text))
 	if second, _ := json.Marshal(again); err != nil || string(second) != string(text) {
 		t.Errorf("%v: %s and %s", err, text, second)
+	}
+}
+
+// Pairs of different groups come as often as numpy's choice without replacement has them: p(i)·p(j)/(1−p(i)).
+func TestGroupsAreChosenByWeightsAndOnce(t *testing.T) {
+	o := &timmPolicy{Groups: make([][]timmOp, 4), Weights: []float64{3, 0, 1, 6}}
+	const n = 1 << 10
+	var counts [4][4]int
+	for i := range uint32(n) {
+		for j := range uint32(n) {
+			var taken [mostTimmOps]bool
+			first := o.chooseGroup(i*(1<<32/n)+1<<31/n, &taken)
+			counts[first][o.chooseGroup(j*(1<<32/n)+1<<31/n, &taken)]++
+		}
+	}
+	for i, p := range o.Weights {
+		for j, q := range o.Weights {
+			want := 0.0
+			if i != j && p > 0 {
+				want = p / 10 * q / (10 - p)
+			}
+			if got := float64(counts[i][j]) / (n * n); math.Abs(got-want) > 2.0/n {
+				t.Errorf("%d, then %d: %v, want %v", i, j, got, want)
+			}
+		}
+	}
+	var taken [mostTimmOps]bool
+	for range 3 {
+		if o.chooseGroup(math.MaxUint32, &taken) == 1 {
+			t.Error("a group of weight 0 was chosen")
+		}
 	}
 }
 

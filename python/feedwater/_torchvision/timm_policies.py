@@ -25,6 +25,8 @@ BLURS = ("GaussianBlur", "GaussianBlurRand")
 class TimmPolicy(Op):
     """Some groups of ops, chosen at random; of each op whether it comes, its magnitude, its sign and its filter."""
 
+    weights: tuple[float, ...] | None
+    """Of groups, none of which is chosen twice then; None: all alike, again and again."""
     layers: int
     """How many groups are chosen, each from all."""
     groups: tuple[tuple[tuple[str, float, float], ...], ...]
@@ -39,7 +41,7 @@ class TimmPolicy(Op):
     fill: tuple[float, ...]
 
     def plan(self) -> dict[str, Any]:
-        return {"op": "TimmPolicy", **vars(self)}
+        return {"op": "TimmPolicy", **{name: value for name, value in vars(self).items() if name != "weights" or value}}
 
     def on_tensor(self) -> Op:
         raise UnsupportedTransformError("timm's policies work on PIL images: put it before ToImage and ToTensor")
@@ -49,15 +51,16 @@ def convert_policy(leaf: Any) -> TimmPolicy:
     """The same of ours. Raises LookupError with the reason if there is none."""
     name = type(leaf).__name__
     if name == "RandAugment":
-        if leaf.choice_weights is not None:
-            raise LookupError("ops chosen by weights, as 'tweights' has them, are not there; equal ones are")
-        return _make_policy(int(leaf.num_layers), [[op] for op in leaf.ops])
+        return _make_policy(int(leaf.num_layers), [[op] for op in leaf.ops], leaf.choice_weights)
     if name == "AutoAugment":
         return _make_policy(1, leaf.policy)
-    raise LookupError("pictures mixed of chains, 'augmix-…', are not there; 'rand-…' and AutoAugment's policies are")
+    raise LookupError(
+        "pictures mixed of chains, 'augmix-…', are not there; 'rand-…' and AutoAugment's policies are, and "
+        "torchvision's v2.AugMix"
+    )
 
 
-def _make_policy(layers: int, groups: Sequence[Sequence[Any]]) -> TimmPolicy:
+def _make_policy(layers: int, groups: Sequence[Sequence[Any]], weights: Sequence[float] | None = None) -> TimmPolicy:
     ops = [op for group in groups for op in group]
     for op in ops:
         _check_op(op)
@@ -67,6 +70,7 @@ def _make_policy(layers: int, groups: Sequence[Sequence[Any]]) -> TimmPolicy:
     std, hparams = first.magnitude_std, first.hparams
     fill = first.kwargs["fillcolor"]
     return TimmPolicy(
+        weights=None if weights is None else tuple(map(float, weights)),
         layers=layers,
         groups=tuple(tuple((op.name, float(op.prob), float(op.magnitude)) for op in group) for group in groups),
         std=None if std == math.inf else float(std),
