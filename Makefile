@@ -44,7 +44,7 @@
 #   make test-jax JAX_PYTHON=python  batches given to JAX are equal, and their slots free again; on any device of JAX, DATA=folder of photographs
 #   make faults [DATA=folder] a training job on real nodes through every fault, a table; half an hour
 #   make attacks [DATA=folder] what a job keeps of its rate beside one attack on its node after the other, a table; half an hour
-#   make skew  [SKEW=commit]  nodes of the last tag with trainers of this tree, and the reverse; two nodes that differ in a codec; two minutes
+#   make skew  [SKEW=commit]  nodes of the last tag with trainers of this tree, and the reverse; an epoch amid which builds change; two nodes that differ in a codec; three minutes
 #   make pictures             the page and top in three states, in a real browser and terminal: PNGs in pictures/, and what is wrong with them
 #   make soak  [MINUTES=20]   the same job for as long, with faults at random: stream, memory, handles, goroutines
 #   make fuzz  [TIME=30s]     the fuzz targets, one after the other

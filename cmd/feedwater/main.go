@@ -39,6 +39,9 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	defer end.stopTimer()
 	ctx = context.WithValue(ctx, exitGuardKey{}, end)
+	if len(args) == 1 && args[0] == "--version" { // as other programs are asked
+		args = []string{"version"}
+	}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -107,10 +107,12 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	_, out, _ := call("version")
-	for _, w := range []string{"feedwater " + version, "kernels", "numerics"} {
-		if !strings.Contains(out, w) {
-			t.Errorf("%q is not in\n%s", w, out)
+	for _, asked := range []string{"version", "--version"} {
+		_, out, _ := call(asked)
+		for _, w := range []string{"feedwater " + version, "kernels", "numerics"} {
+			if !strings.Contains(out, w) {
+				t.Errorf("%s: %q is not in\n%s", asked, w, out)
+			}
 		}
 	}
 }
