@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DataLoaderAttributes"]
 
+MOVES = ("cpu", "cuda", "device", "to")
+"""By which tensors, modules and fastai's DataLoaders are moved."""
+
 
 class DataLoaderAttributes:
     """Of a Loader, which is one of these."""
@@ -73,4 +76,5 @@ class DataLoaderAttributes:
 
         def __getattr__(self, name: str) -> NoReturn:
             refuse_attribute(name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            way_out = "; a GPU for its batches is named by device=, where it is made" if name in MOVES else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{way_out}")

@@ -153,6 +153,7 @@ def test_ignite(pictures: Path, gpu: cpu_cuda.Device) -> None:
 
 
 def test_fastai(pictures: Path, gpu: cpu_cuda.Device, tmp_path: Path) -> None:
+    """It moves batches to where the network is: the CPU, here."""
     from fastai.basics import DataLoaders, Learner
 
     net, loader = Net(), make_loader(pictures)
@@ -188,3 +189,20 @@ def test_timm(pictures: Path, gpu: cpu_cuda.Device, prefetch: bool, own: str | N
     assert all(image.shape == SHAPE and gpu.holds(image) == gpu.holds(label) == prefetch for image, label in batches)
     assert prefetch or batches[-1][0].is_pinned()
     assert not gpu.moved
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_timms_own_prefetcher_around_a_loader(pictures: Path, gpu: cpu_cuda.Device, pinned: bool) -> None:
+    """It moves bytes by itself, out of pinned memory; with device= there is nothing to move, and it is taken out."""
+    from timm.data.loader import PrefetchLoader
+
+    steps = v2.Compose([v2.Resize((SIZE, SIZE)), v2.ToImage()])
+    given: dict[str, Any] = {"batch_size": BATCH, "local_workers": 1}
+    where = {"pin_memory": True} if pinned else {"device": "cuda"}
+    loader = feedwater.Loader(pictures, steps, **given, **where)
+    mean, std = (0.4,) * 3, (0.2,) * 3
+    made = [image.clone() for image, _ in PrefetchLoader(loader, mean=mean, std=std, device=torch.device("cuda"))]
+    plain = feedwater.Loader(pictures, steps, **given)
+    expected = [(image.float() - 0.4 * 255) / (0.2 * 255) for image, _ in plain]
+    assert len(made) == len(expected) and all(torch.allclose(*pair) for pair in zip(made, expected))
+    assert gpu.moved.count(SHAPE) == (SAMPLES // BATCH if pinned else 0)

@@ -419,6 +419,18 @@ def test_other_devices_are_refused_with_what_to_do(fake: Any) -> None:
         assert '"cuda", "cuda:0"' in str(raised.value)
 
 
+def test_a_loader_is_not_moved_afterwards(fake: Any) -> None:
+    """As fastai's DataLoaders(train, valid).cuda() asks it to."""
+    with fake.loader() as loader:
+        for name in ("to", "cuda", "device"):
+            with pytest.raises(
+                AttributeError, match=f"no attribute '{name}'; a GPU for its batches is named by device="
+            ):
+                getattr(loader, name)
+        with pytest.raises(AttributeError, match=r"no attribute 'pin'$"):
+            loader.pin  # noqa: B018
+
+
 def test_what_names_the_cpu(fake: Any) -> None:
     """Scripts make torch.device(kind, LOCAL_RANK), whatever the kind."""
     for device in (None, "cpu", "cpu:1", torch.device("cpu"), torch.device("cpu", 1)):
