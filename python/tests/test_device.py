@@ -519,6 +519,45 @@ def test_a_driver_that_is_lost_is_named_and_close_ends_the_agent(fake: Any, calm
     fake.until(lambda: not fake.unreaped())
 
 
+@pytest.mark.parametrize("call", ["is_capturing", "current_stream", "record_event", "await_event"])
+def test_a_driver_that_is_lost_at_any_call_is_named(
+    fake: Any, calm: FakeCuda, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """A batch that was peeked at is handed over to another stream."""
+
+    def fail(*_: Any) -> Any:
+        raise torch.AcceleratorError("CUDA error: unspecified launch failure")
+
+    with fake.loader(memory=MEMORY, device="cuda") as loader:
+        loader.peek()
+        calm.current = calm.new_stream("other")
+        for name in (call,) if call != "is_capturing" else (call, "current_stream"):
+            monkeypatch.setattr(calm, name, fail)
+        with pytest.raises(feedwater.DeviceError, match=r"does not take a batch any more: .*launch failure"):
+            for _ in loader:
+                pass
+
+
+def test_what_was_noted_of_a_registration_that_was_cut_off_is_undone_once(
+    calm: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C amid the call, after which the slot is registered again."""
+    register, slots = calm.register_memory, Slots(2, 4096)
+
+    def cut_off(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(calm, "register_memory", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        slots.register_slot(0, calm)
+    monkeypatch.setattr(calm, "register_memory", register)
+    assert not slots.register_slot(0, calm)
+    slots.close()
+    del slots
+    registration.end_registrations()
+    assert not calm.registered
+
+
 def test_a_driver_that_is_lost_after_the_batch_was_made_is_named(
     fake: Any, calm: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, UserDict, deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -112,6 +114,68 @@ def test_a_stream_that_was_current_before_needs_no_word(fake: Any, gpu: FakeCuda
             gpu.current = side if number < 15 else third
             del batch, field
         gpu.drain()
+    assert same(seen, expected)
+
+
+class Own:
+    """A batch of the program's own class, which torch's DataLoader pins by its method."""
+
+    def __init__(self, images: Any, pinned: bool = False) -> None:
+        self.images, self.pinned = images, pinned
+
+    def pin_memory(self) -> Own:
+        return Own(self.images, True)
+
+
+class Pair(NamedTuple):
+    images: Any
+    labels: Any
+
+
+@pytest.mark.parametrize("kind", [OrderedDict, UserDict, MappingProxyType])
+def test_mappings_of_other_classes_are_pinned_and_stay_what_they_are(fake: Any, gpu: FakeCuda, kind: Any) -> None:
+    def transform(batch: Any, _: Any) -> Any:
+        return kind({"images": batch[0] + 0, "more": deque([batch[1] + 0, "text", Pair(batch[1] + 1, b"bytes")])})
+
+    with fake.loader(pin_memory=True, batch_transform=transform) as loader:
+        batch = next(iter(loader))
+    assert type(batch) is kind and type(batch["more"]) is deque and type(batch["more"][2]) is Pair
+    assert batch["more"][1] == "text" and batch["more"][2].labels == b"bytes"
+    for tensor in (batch["images"], batch["more"][0], batch["more"][2].images):
+        assert gpu.reads(tensor.data_ptr(), tensor.nbytes)
+
+
+def test_what_pins_itself_is_asked_to(fake: Any, gpu: FakeCuda) -> None:
+    with fake.loader(pin_memory=True, batch_transform=lambda batch, _: [Own(batch[0]), batch[1], Own]) as loader:
+        own, _, kind = next(iter(loader))
+    assert own.pinned and kind is Own
+
+
+@pytest.mark.parametrize("call", ["is_capturing", "record_event", "pin_tensor", "register_memory", "current_streams"])
+@pytest.mark.parametrize("words", ["CUDA error: unspecified launch failure", "CUDA error: out of memory"])
+def test_a_driver_that_is_lost_or_short_is_named_and_nothing_is_lost(
+    fake: Any, gpu: FakeCuda, monkeypatch: pytest.MonkeyPatch, call: str, words: str
+) -> None:
+    expected = expected_of(fake)
+    known, gpu.lag = getattr(gpu, call), set()
+
+    def fail(*_: Any) -> Any:
+        gpu_calls.append(call)
+        raise torch.AcceleratorError(words)
+
+    gpu_calls: list[str] = []
+    told = "does not take a batch any more" if "launch" in words else "smaller batch_size or memory= takes less"
+    with fake.loader(memory=MEMORY, pin_memory=True) as loader:
+        batches, seen = iter(loader), []
+        seen.append([field.clone() for field in next(batches)])
+        monkeypatch.setattr(gpu, call, fail)
+        with pytest.raises(DeviceError, match=told):
+            for batch in batches:
+                seen.append([field.clone() for field in batch])
+                del batch
+        assert gpu_calls
+        monkeypatch.setattr(gpu, call, known)
+        seen += [[field.clone() for field in batch] for batch in batches]
     assert same(seen, expected)
 
 

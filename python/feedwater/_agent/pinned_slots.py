@@ -24,7 +24,8 @@ class PinnedSlots(Slots):
         """Of slots whose lease is dead, in the order in which that was seen."""
 
     def find_free_slot(self, busy: set[int]) -> int | None:
-        self._fence_dead()
+        with self._pinning.explained:
+            self._fence_dead()
         return super().find_free_slot(busy | self._fences.keys() | self._leases.keys())
 
     def _fence_dead(self) -> None:
@@ -42,12 +43,13 @@ class PinnedSlots(Slots):
             del self._fences[slot]
 
     def await_slot(self) -> bool:
-        self._fence_dead()
-        if not self._fences:
-            return False
-        slot, events = next(iter(self._fences.items()))
-        for event in events:
-            event.wait()
+        with self._pinning.explained:
+            self._fence_dead()
+            if not self._fences:
+                return False
+            slot, events = next(iter(self._fences.items()))
+            for event in events:
+                event.wait()
         del self._fences[slot]
         return True
 
@@ -61,5 +63,9 @@ class PinnedSlots(Slots):
 
     def _register(self, slot: int) -> None:
         host = self._pinning.find_host()
-        if host is not None and (reason := self.register_slot(slot, host)):
+        if host is None:
+            return
+        with self._pinning.explained:
+            reason = self.register_slot(slot, host)
+        if reason:
             self._pinning.warn_refused(reason)

@@ -17,9 +17,8 @@ from .._agent.plan_info import PlanInfo
 from .._agent.session import FEWEST_SLOTS
 from .._agent.slots import Field, Slots
 from .._agent.want import Done
-from .._device.failure import Explained
 from .._device.hop import Hop
-from .._device.tensors import map_tensors
+from .._device.tensors import list_tensors, map_tensors
 from .._device.transfer import Transfer, Upload
 from .._order.steps import Indices, Step
 from .._plan.output import DRAWS, IMAGE, MASK, TARGET
@@ -77,7 +76,7 @@ class DeviceBuilder(Builder):
         super().__init__(pictures, opened, names, as_dict)
         self._transfer, self._feed, self._relabel = transfer, feed, relabel
         """Labels are changed by relabel before they are copied; rows keep those of the data."""
-        self._explained = Explained(self.torch, transfer.runtime.name)
+        self._explained = transfer.explained
         with self._explained:
             self._hops = [self._make_hop(picture) for picture in pictures]
         self._hops += [None] * (len(self._looks) - len(pictures))
@@ -250,7 +249,7 @@ class MovedBuilder:
 
     def __init__(self, transfer: Transfer, inner: Builder) -> None:
         self._transfer, self._inner, self.torch = transfer, inner, inner.torch
-        self._explained = Explained(self.torch, transfer.runtime.name)
+        self._explained = transfer.explained
         self.gather_rows, self.forget_slots = inner.gather_rows, inner.forget_slots
 
     def send_ahead(self) -> None:
@@ -261,8 +260,7 @@ class MovedBuilder:
     def build_batch(self, rows: Rows, keys: Callable[[Indices], list[str]]) -> Any:
         """As the inner one's, on the GPU."""
         batch = self._inner.build_batch(rows, keys)
-        found: list[Any] = []
-        map_tensors(self.torch, batch, found.append)
+        found = list_tensors(self.torch, batch)
         with self._explained:
             pinned = {str(place): self._transfer.runtime.pin_copy(tensor) for place, tensor in enumerate(found)}
             moved = self._transfer.receive_tensors(self._transfer.start_upload(pinned, pinned))

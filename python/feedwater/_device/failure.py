@@ -39,6 +39,11 @@ class Explained:
                 f"CUDA out of memory for a batch on {self._name}{self._ahead}. A smaller batch_size takes less. "
                 f"Nothing is lost: the next batch is this one. {error}"
             ) from error
+        if "out of memory" in str(error):  # of the host, or of the driver itself: torch has a class for its own alone
+            raise DeviceError(
+                f"the driver has no memory for a batch on {self._name}, or no more of the host's that it may pin: a "
+                f"smaller batch_size or memory= takes less. Nothing is lost: the next batch is this one. {error}"
+            ) from error
         raise DeviceError(f"{self._name} does not take a batch any more: {error}") from error
 
 

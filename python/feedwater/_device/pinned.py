@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from . import runtime
+from .failure import Explained
 from .registration import end_registrations
 from .runtime import Event, Host
 from .tensors import map_tensors
@@ -28,6 +30,8 @@ class Pinning:
 
     def __init__(self) -> None:
         self._host: Host | None = None
+        self.explained: AbstractContextManager[None] = nullcontext()
+        """What calls of the GPUs are made in."""
         self._declared: list[Any] = []
         self._former: list[Any] = []
         """Streams that were current, the latest last: copies may run there still when next is called on another one."""
@@ -38,12 +42,15 @@ class Pinning:
         """The GPUs of this process; None before the program has begun to use them."""
         if self._host is None:
             self._host = runtime.find_host(sys.modules["torch"])
+            if self._host is not None:
+                self.explained = Explained(sys.modules["torch"], "the GPU")
         return self._host
 
     def is_capturing(self) -> bool:
         """Whether the calling thread captures a CUDA graph."""
         host = self.find_host()
-        return host is not None and host.is_capturing()
+        with self.explained:
+            return host is not None and host.is_capturing()
 
     def declare_stream(self, stream: Any) -> None:
         """Copies are made on that stream too, which the current one does not wait for."""
@@ -83,7 +90,10 @@ class Pinning:
         """The batch with every tensor of it in pinned memory: as it is, or copied there once."""
         host = self.find_host()
         end_registrations()
-        return batch if host is None else map_tensors(sys.modules["torch"], batch, host.pin_tensor)
+        with self.explained:
+            if host is not None:
+                batch = map_tensors(sys.modules["torch"], batch, host.pin_tensor, pins=True)
+            return batch
 
     def warn_refused(self, reason: str) -> None:
         """Says once that shared memory cannot be registered."""

@@ -60,7 +60,8 @@ class Registered:
         part = _Part(runtime, address)
         if not self._parts:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))
-        self._parts.append(part)  # noted before it is done: whatever comes between, it is undone
+        if part not in self._parts:  # it is where an exception came amid an earlier call
+            self._parts.append(part)  # noted before it is done: whatever comes between, it is undone once
         self.refused = runtime.register_memory(address, nbytes)
         if self.refused:
             self._parts.remove(part)

@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .failure import Explained
 from .registration import end_registrations
 from .runtime import Event, Runtime
-from .tensors import map_tensors
+from .tensors import list_tensors
 
 __all__ = ["Transfer", "Upload"]
 
@@ -60,6 +61,10 @@ class Transfer:
         self._under_way: deque[Upload] = deque()
         """In the order of our stream."""
         self._warned = False
+        self.explained = Explained(sys.modules["torch"], runtime.name)
+        """What calls of the GPU are made in."""
+        self.stream: Any = None
+        """That the latest batch was received for."""
         self.landed: Callable[[Any], None] = _do_nothing
         """Told of the current stream when it has been made to wait for a batch, and has got no further work."""
 
@@ -82,6 +87,7 @@ class Transfer:
         runtime.await_event(upload.event)
         stream = runtime.current_stream()
         self.landed(stream)
+        self.stream = stream
         if stream != upload.stream:
             for tensor in upload.tensors.values():
                 runtime.keep_for_stream(tensor, stream)
@@ -91,10 +97,12 @@ class Transfer:
     def change_stream(self, batch: Any, before: Any) -> Any:
         """The current stream, which waits for what the one before had to do, and may have the batch's tensors then."""
         runtime = self.runtime
-        stream = runtime.current_stream()
-        if stream != before:
-            runtime.await_event(runtime.record_event(before))
-            map_tensors(sys.modules["torch"], batch, lambda tensor: runtime.keep_for_stream(tensor, stream))
+        with self.explained:
+            stream = runtime.current_stream()
+            if stream != before:
+                runtime.await_event(runtime.record_event(before))
+                for tensor in list_tensors(sys.modules["torch"], batch):
+                    runtime.keep_for_stream(tensor, stream)
         return stream
 
     def make_ones(self, shape: Any, dtype: Any) -> Any:

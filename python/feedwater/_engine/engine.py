@@ -247,7 +247,8 @@ class Engine:
     def _check_capture(self) -> None:
         """Raises DeviceError where batches are copied to a GPU and a CUDA graph is captured."""
         if self._transfer is not None:
-            check_capture(self._transfer.runtime.is_capturing())
+            with self._transfer.explained:
+                check_capture(self._transfer.runtime.is_capturing())
         elif self.pinning is not None:
             check_capture(self.pinning.is_capturing())
 
@@ -277,7 +278,7 @@ class Engine:
             elif self.pinning is not None:
                 batch = self.pinning.pin_batch(batch)
             self.cursor.prepare_batch()
-            stream = None if self._transfer is None else self._transfer.runtime.current_stream()
+            stream = None if self._transfer is None else self._transfer.stream
             return Ready(batch, step, last, totals, stream)
         return None
 
