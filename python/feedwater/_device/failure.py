@@ -44,7 +44,11 @@ class Explained:
                 f"the driver has no memory for a batch on {self._name}, or no more of the host's that it may pin: a "
                 f"smaller batch_size or memory= takes less. Nothing is lost: the next batch is this one. {error}"
             ) from error
-        raise DeviceError(f"{self._name} does not take a batch any more: {error}") from error
+        raise DeviceError(
+            f"{self._name} does not take a batch any more, for what failed there before, as a kernel of the program "
+            "does whose error nobody had asked for yet, or for the GPU itself. Start the program again; with "
+            f"CUDA_LAUNCH_BLOCKING=1 the call that failed raises it. The driver says: {error}"
+        ) from error
 
 
 def check_capture(capturing: bool) -> None:
