@@ -940,6 +940,16 @@ def test_a_stream_that_another_thread_captures_is_not_asked() -> None:
     assert torch.cuda.now.cuda_stream == 0
 
 
+def test_marks_are_not_asked_in_a_capture() -> None:
+    """Those of steps before it: the question would end it."""
+    torch = paper([])
+    mark = Cuda(torch).record_mark()
+    assert mark is not None and mark.done()
+    torch.cuda.captured = torch.cuda.now.cuda_stream
+    torch.cuda.Event.query = lambda _: pytest.fail("asked")
+    assert not mark.done()
+
+
 def test_a_stream_that_is_captured_is_not_asked() -> None:
     """The question would end the capture."""
     torch = paper([])

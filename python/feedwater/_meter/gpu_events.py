@@ -76,14 +76,17 @@ class Gpu(Protocol):
 class CudaMark:
     """An event of torch.cuda, and where it was recorded last."""
 
-    __slots__ = ("event", "place", "stream")
+    __slots__ = ("_cuda", "event", "place", "stream")
 
-    def __init__(self, event: Any) -> None:
-        self.event, self.place, self.stream = event, (0, 0), None
+    def __init__(self, cuda: Any) -> None:
+        self._cuda, self.event = cuda, cuda.Event(enable_timing=True)
+        self.place, self.stream = (0, 0), None
 
     def done(self) -> bool:
-        """Whether the stream has come so far."""
-        return bool(self.event.query())
+        """Whether the stream has come so far. Not asked while this thread captures a CUDA graph, as that would end it:
+        next of a Loader may be called there whose batches lie in the CPU's memory, and stats().
+        """
+        return not self._cuda.is_current_stream_capturing() and bool(self.event.query())
 
     def until(self, later: CudaMark) -> float:
         """Seconds to a later mark."""
@@ -105,7 +108,7 @@ class Cuda:
             return None
         stream = cuda.current_stream() if stream is None else stream
         spare = self._spare.get(stream.device_index)
-        mark = spare.pop() if spare else CudaMark(cuda.Event(enable_timing=True))
+        mark = spare.pop() if spare else CudaMark(cuda)
         mark.event.record(stream)
         mark.place = (stream.device_index, stream.cuda_stream)
         mark.stream = None if is_foreign(stream) else stream
