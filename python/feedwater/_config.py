@@ -242,6 +242,10 @@ class Config:
         for name, value, default in (("tail", self.tail, "short"), ("on_error", self.on_error, "raise")):
             if value != default:
                 said.append(f"{name}={value!r}")
+        if self.device is not None:
+            said.append(f"device={self.device!r}")
+        if self.pin_memory:
+            said.append("pin_memory=True")
         if self.nodes:
             said.append(f"nodes={','.join(self.nodes)!r}")
         return ", ".join(said)

@@ -78,6 +78,7 @@ def test_batches_are_those_of_the_cpu(fake: Any, monkeypatch: pytest.MonkeyPatch
         expected = batches_of(loader)
     for gpu in install(monkeypatch, FakeCuda(SCHEDULES[schedule])):
         with fake.loader(memory=MEMORY, device="cuda") as loader:
+            assert "device='cuda'" in repr(loader)
             assert same(loop(gpu, loader), expected)
         assert not gpu.pageable
         assert 0 < gpu.registrations <= 8

@@ -57,6 +57,7 @@ def test_copies_read_the_batch_that_they_were_made_of(fake: Any, gpu: FakeCuda) 
     expected = expected_of(fake)
     with fake.loader(memory=MEMORY, pin_memory=True) as loader:
         assert "pinned    every tensor" in loader.explain()
+        assert "pin_memory=True" in repr(loader)
         assert same(loop(gpu, loader), expected)
         assert loader.stats().copied_batches == 0
     assert not gpu.pageable, "every field is pinned"
