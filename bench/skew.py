@@ -79,13 +79,15 @@ class Build:
         run = self._run(TRAINER, nodes, state)
         return run.stdout.strip() or f"nothing, exit code {run.returncode}: {run.stderr[-500:]}"
 
-    def steps(self, nodes: str, state: Path, most: int = 0, strict: bool = True) -> tuple[list[list[object]], str]:
+    def steps(
+        self, nodes: str, state: Path, most: int = 0, strict: bool = True
+    ) -> tuple[list[tuple[list[int], str]], str]:
         """What a trainer of this build gets from the state in that file on, or from the beginning: samples and a digest
         of each step, and an error in one line. After so many steps it leaves its state there and ends.
         """
         run = self._run(EPOCH, nodes, str(state), str(most), "strict" if strict else "loose")
         lines = run.stdout.splitlines()
-        made = [json.loads(line) for line in lines if line.startswith("[")]
+        made: list[tuple[list[int], str]] = [tuple(json.loads(line)) for line in lines if line.startswith("[")]
         return made, "" if len(made) == len(lines) and made else f"{run.stdout[-500:]}{run.stderr[-500:]}".strip()
 
     def _run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
