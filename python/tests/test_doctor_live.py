@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from dataclasses import replace
@@ -59,6 +60,21 @@ def test_workers_that_wait() -> None:
     assert best.do.endswith("(measured)") and best.gain is not None and best.gain > 1.5
     assert "curve   num_workers 0: " in str(verdict)
     assert [vars(kind) for kind in (module._BaseDatasetFetcher, module._MapDatasetFetcher)] == before, "taken off"
+
+
+@pytest.mark.usefixtures("quick")
+def test_reports_lie_where_everybody_may_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what cannot be written the probe would see nothing more, from step 40 on."""
+    places: list[Path] = []
+    replace_file = os.replace
+
+    def note(source: str, target: str) -> None:
+        places.append(Path(target).parent)
+        replace_file(source, target)
+
+    monkeypatch.setattr(os, "replace", note)
+    feedwater.diagnose(DataLoader(Asleep(0), 4), lambda _: time.sleep(0.001), steps=60)
+    assert places and all(place.name.startswith("feedwater-doctor-") for place in places)
 
 
 @pytest.mark.usefixtures("quick")

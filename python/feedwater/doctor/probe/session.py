@@ -30,7 +30,7 @@ class Session:
         self.pid = os.getpid()
         self.loops: list[Loop] = []
         self._loop_of: WeakKeyDictionary[Any, Loop] = WeakKeyDictionary()
-        self._path = f"{settings.FOLDER}/run-{self.pid}-{time.time_ns()}.json"
+        self._name = f"run-{self.pid}-{time.time_ns()}.json"
         """A program that execs another begins again under the same pid."""
         self._inside = self._failed = False
         self._saved = self._save_took = 0
@@ -163,9 +163,10 @@ class Session:
         if self.pid != os.getpid() or not settings.FOLDER:
             return
         text = json.dumps(self.make_report())
-        with open(self._path + ".part", "w") as file:
+        path = f"{settings.FOLDER}/{self._name}"  # the folder of now: diagnose() has one while it runs
+        with open(path + ".part", "w") as file:
             file.write(text)
-        os.replace(self._path + ".part", self._path)
+        os.replace(path + ".part", path)
         self._saved = perf_counter_ns()
 
     def _save_now_and_then(self) -> None:
