@@ -60,6 +60,9 @@ except feedwater.Error as error:
     print(type(error).__name__, " ".join(str(error).split()))
 """
 
+Step = tuple[list[int], str]
+"""Samples of a batch, and a digest of it."""
+
 
 class Build:
     """A tree of source and its program."""
@@ -79,15 +82,13 @@ class Build:
         run = self._run(TRAINER, nodes, state)
         return run.stdout.strip() or f"nothing, exit code {run.returncode}: {run.stderr[-500:]}"
 
-    def steps(
-        self, nodes: str, state: Path, most: int = 0, strict: bool = True
-    ) -> tuple[list[tuple[list[int], str]], str]:
+    def steps(self, nodes: str, state: Path, most: int = 0, strict: bool = True) -> tuple[list[Step], str]:
         """What a trainer of this build gets from the state in that file on, or from the beginning: samples and a digest
         of each step, and an error in one line. After so many steps it leaves its state there and ends.
         """
         run = self._run(EPOCH, nodes, str(state), str(most), "strict" if strict else "loose")
         lines = run.stdout.splitlines()
-        made: list[tuple[list[int], str]] = [tuple(json.loads(line)) for line in lines if line.startswith("[")]
+        made: list[Step] = [tuple(json.loads(line)) for line in lines if line.startswith("[")]
         return made, "" if len(made) == len(lines) and made else f"{run.stdout[-500:]}{run.stderr[-500:]}".strip()
 
     def _run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -159,9 +160,7 @@ def upgrades(here: Build, there: Build, data: Path, out: Path) -> bool:
     return fine
 
 
-def _goes_on(
-    what: str, here: Build, node: str, saved: Path, whole: list[list[object]], first: list[list[object]]
-) -> bool:
+def _goes_on(what: str, here: Build, node: str, saved: Path, whole: list[Step], first: list[Step]) -> bool:
     """Whether an epoch goes on from its half as it did without a break: by itself, or with strict=False once told."""
     rest, said = here.steps(node, saved)
     if not said:

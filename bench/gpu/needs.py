@@ -6,13 +6,11 @@ python bench/gpu/needs.py       ends with 1 where this Python lacks a package, o
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from pathlib import Path
 
 PACKAGES = {"numpy": "numpy", "torch": "torch", "torchvision": "torchvision", "PIL": "pillow"}
 """By module, the package that has it."""
-HIDES = "CUDA_VISIBLE_DEVICES"
 
 
 def check_packages() -> None:
@@ -44,6 +42,7 @@ def check_program() -> None:
 def check_gpu(done: str, out: str | None = None) -> None:
     """Raises SystemExit where torch has no GPU, with torch's reason: nothing was done. It is written to out too."""
     import torch
+    from feedwater._device.runtime import list_hiding
 
     if torch.cuda.is_available():
         return
@@ -52,8 +51,7 @@ def check_gpu(done: str, out: str | None = None) -> None:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
         reasons += str(error).strip().splitlines()[:1]
-    if HIDES in os.environ:
-        reasons.append(f"{HIDES} is {os.environ[HIDES]!r}")
+    reasons += list_hiding()
     told = f"no CUDA GPU here ({'; '.join(reasons)}): nothing was {done}"
     if out:
         Path(out).parent.mkdir(parents=True, exist_ok=True)

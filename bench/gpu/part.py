@@ -31,6 +31,9 @@ class Part:
     def say(self, text: str) -> None:
         """A line for the terminal and the file, at once."""
         print(text, flush=True)
+        self._write(text)
+
+    def _write(self, text: str) -> None:
         if self._out is not None:
             with self._out.open("a") as file:
                 file.write(text + "\n")
@@ -39,9 +42,7 @@ class Part:
         """Raises SystemExit with the verdict on those that failed, if there are any; the file has it too."""
         if failed:
             told = f"{verdict}: {', '.join(failed)}"
-            if self._out is not None:
-                with self._out.open("a") as file:
-                    file.write(told + "\n")
+            self._write(told)
             raise SystemExit(told)
 
     def left_s(self, needed: float = 0.0) -> float:

@@ -30,8 +30,7 @@ class Device(FakeCuda):
 
     def holds(self, tensor: Any) -> bool:
         """Whether the tensor lies in the GPU's memory."""
-        at = tensor.data_ptr()
-        return any(block.address <= at < block.address + len(block.memory) for block in self._blocks.values())
+        return self._find_block(tensor) is not None
 
     def register_memory(self, address: int, nbytes: int) -> str:
         taken = any(at < address + nbytes and address < at + size for at, (size, _) in self.registered.items())

@@ -12,12 +12,15 @@ import ctypes
 import math
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
+
+from feedwater._device import registration, runtime, transfer
 
 POISON = 0xEE
 
@@ -250,8 +253,9 @@ class FakeCuda:
         self.submit(self.current, event)
 
     def keep_for_stream(self, tensor: Any, stream: FakeStream) -> None:
-        if self._find_block(tensor) is not None:
-            self._block_of(tensor).users.append(stream)
+        block = self._find_block(tensor)
+        if block is not None:
+            block.users.append(stream)
 
     def launch(self, work: Callable[[], Any]) -> None:
         self.submit(self.current, work)
@@ -335,3 +339,13 @@ def mapped_at(address: int) -> str:
         if int(first, 16) <= address < int(end, 16):
             return " ".join([rest[2], rest[3], *rest[4:]])
     return ""
+
+
+def install(monkeypatch: pytest.MonkeyPatch, gpu: FakeCuda) -> Iterator[FakeCuda]:
+    """Yields it as the GPU of this process; nothing of it is left to later Loaders."""
+    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
+    monkeypatch.setattr(runtime, "find_runtime", lambda *_: gpu)
+    yield gpu
+    transfer._ABANDONED.clear()
+    transfer._LOST.clear()
+    registration._ENDED.clear()

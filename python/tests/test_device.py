@@ -19,7 +19,7 @@ from feedwater._device import registration, runtime, transfer
 
 torch = pytest.importorskip("torch")
 
-from fake_cuda import FakeCuda, FakeEvent, Trap  # noqa: E402
+from fake_cuda import FakeCuda, FakeEvent, Trap, install  # noqa: E402
 
 SCHEDULES = {"in order": (), "copies late": ("copies",), "loop late": ("main",), "all late": ("main", "copies")}
 MEMORY = 8 * 4096
@@ -36,15 +36,6 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
 def calm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
     """The GPU of this process, which does what it is told at once."""
     yield from install(monkeypatch, FakeCuda())
-
-
-def install(monkeypatch: pytest.MonkeyPatch, gpu: FakeCuda) -> Iterator[FakeCuda]:
-    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
-    monkeypatch.setattr(runtime, "find_runtime", lambda *_: gpu)
-    yield gpu
-    transfer._ABANDONED.clear()
-    transfer._LOST.clear()
-    registration._ENDED.clear()
 
 
 def batches_of(loader: Any, epochs: int = 2) -> list[Any]:

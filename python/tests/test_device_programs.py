@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from interrupt import Strike
-from test_device import MEMORY, SCHEDULES, batches_of, forget_wait, install, same
+from test_device import MEMORY, SCHEDULES, batches_of, forget_wait, same
 
 from feedwater._device import registration, transfer
 
 torch = pytest.importorskip("torch")
 
-from fake_cuda import FakeCuda  # noqa: E402
+from fake_cuda import FakeCuda, install  # noqa: E402
 
 Program = Callable[[FakeCuda, Any], list[Any]]
 """Reads a Loader's batches in its way; what it saw of each."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from feedwater._device import registration, runtime, transfer
+from feedwater._device import runtime
 
 torch = pytest.importorskip("torch")
 
-from fake_cuda import FakeCuda, FakeEvent  # noqa: E402
+from fake_cuda import FakeCuda, FakeEvent, install  # noqa: E402
 
 MEMORY = 8 * 4096
 SAID = "has to wait first, side.wait_stream(torch.cuda.current_stream())"
@@ -20,13 +20,7 @@ SAID = "has to wait first, side.wait_stream(torch.cuda.current_stream())"
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
     """A GPU that does nothing before somebody waits for it, but on the stream of the class that fetches ahead."""
-    fake = FakeCuda(("main", "copies"))
-    monkeypatch.setattr("feedwater._config.check_built", lambda *_: None)
-    monkeypatch.setattr(runtime, "find_runtime", lambda *_: fake)
-    yield fake
-    transfer._ABANDONED.clear()
-    transfer._LOST.clear()
-    registration._ENDED.clear()
+    yield from install(monkeypatch, FakeCuda(("main", "copies")))
 
 
 def wait_stream(gpu: FakeCuda, stream: Any, other: Any) -> None:

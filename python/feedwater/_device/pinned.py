@@ -16,6 +16,7 @@ from .failure import Explained
 from .registration import end_registrations
 from .runtime import Event, Host
 from .tensors import map_tensors
+from .watch import StreamWatch
 
 __all__ = ["Pinning"]
 
@@ -35,8 +36,12 @@ class Pinning:
         self._declared: list[Any] = []
         self._former: list[Any] = []
         """Streams that were current, the latest last: copies may run there still when next is called on another one."""
-        self._fences = 0
-        self._warned = self._told = False
+        self._watch = StreamWatch(
+            "the program has tensors of further streams: if batches are copied on one that the current stream does "
+            "not wait for, call loader.record_stream(stream) once, or a copy may read the batch after it; "
+            "docs/device.md"
+        )
+        self._warned = False
 
     def find_host(self) -> Host | None:
         """The GPUs of this process; None before the program has begun to use them."""
@@ -72,19 +77,8 @@ class Pinning:
         self._former = [*former, *filter(host.lasts, current)][-MOST_FORMER:]
         further = [stream for stream in self._declared if stream not in current and stream not in former]
         streams = [*current, *former, *further]
-        self._fences += 1
-        if not self._told and runtime.is_look_due(self._fences):
-            self._tell_others(host, streams)
+        self._watch.note_batch(host, streams)
         return [host.record_event(stream) for stream in streams]
-
-    def _tell_others(self, host: Host, streams: list[Any]) -> None:
-        if host.finds_others(streams):
-            self._told = True
-            log.warning(
-                "the program has tensors of further streams: if batches are copied on one that the current stream does "
-                "not wait for, call loader.record_stream(stream) once, or a copy may read the batch after it; "
-                "docs/device.md"
-            )
 
     def pin_batch(self, batch: Any) -> Any:
         """The batch with every tensor of it in pinned memory: as it is, or copied there once."""

@@ -287,8 +287,11 @@ class CudaHost(_CudaRegistrar):
     def current_streams(self) -> list[Any]:
         cuda, current = self._cuda, self._cuda.current_device()
         used = [index for index in range(cuda.device_count()) if index == current or self._in_use(index)]
-        found = [find(index) for index in used for find in (cuda.current_stream, cuda.default_stream)]
-        return [stream for place, stream in enumerate(found) if not place % 2 or stream != found[place - 1]]
+        streams = []
+        for index in used:
+            now, default = cuda.current_stream(index), cuda.default_stream(index)
+            streams += [now] if now == default else [now, default]
+        return streams
 
     def lasts(self, stream: Any) -> bool:
         return not is_foreign(stream)
@@ -313,13 +316,18 @@ def is_look_due(count: int) -> bool:
     return count & (count - 1) == 0 or not count % LOOK_EVERY
 
 
+def list_hiding() -> list[str]:
+    """Variables of the environment that say which GPUs this process sees, with their values."""
+    return [f"{name} is {os.environ[name]!r}" for name in VISIBLE if name in os.environ]
+
+
 def check_built(torch: Any, wanted: str) -> None:
     """Raises ValueError if this torch has no GPU to make batches for. Starts nothing that a fork would break."""
     if not torch.backends.cuda.is_built():
         reason = f"this torch ({torch.__version__}) is built without CUDA"
     elif not torch.cuda.device_count():
         reason = "torch finds no CUDA GPU here, torch.cuda.device_count() is 0"
-        reason += "".join(f", and {name} is {os.environ[name]!r}" for name in VISIBLE if name in os.environ)
+        reason += "".join(f", and {hidden}" for hidden in list_hiding())
     else:
         return
     raise ValueError(

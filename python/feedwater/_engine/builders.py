@@ -24,11 +24,15 @@ def make_transfer(device: str, pace: Pace) -> Transfer:
     from .._device import runtime
 
     transfer = Transfer(runtime.find_runtime(sys.modules["torch"], device))
-    watch = StreamWatch(transfer.runtime)
+    watch = StreamWatch(
+        f"the program has tensors of further streams on {transfer.runtime.name}: one that works on a batch by itself, "
+        "as in classes that fetch ahead, has to wait first, side.wait_stream(torch.cuda.current_stream()), or it reads "
+        "the batch before it was copied; docs/device.md#classes-that-fetch-ahead"
+    )
 
     def note_landing(stream: Any) -> None:
         pace.note_landing(stream)
-        watch.note_batch(stream)
+        watch.note_batch(transfer.runtime, [stream])
 
     transfer.landed = note_landing
     return transfer
