@@ -32,7 +32,12 @@ func blendInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 		inner = AdjustSharpness(0)
 	}
 	inner.InPlace(&inner, w, other)
-	t := fillShares(w, float32(e.Numbers[0]))
+	Blend(w, m, other, float32(e.Numbers[0]))
+}
+
+// Blend moves m by a share towards another picture of its size, as Pillow's Image.blend does.
+func Blend(w *Workspace, m, other *pixel.Image, share float32) {
+	t := fillShares(w, share)
 	for y := range m.H {
 		row, to := m.Row(y), other.Row(y)[:3*m.W]
 		for i, v := range row {

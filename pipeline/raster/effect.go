@@ -32,6 +32,8 @@ type Effect struct {
 	RNG RNG
 	// Noise to add.
 	Noise *Noise
+	// Op is what an effect that is made of others reads besides: the op whose it is. Nobody changes it.
+	Op any
 	// Steps are the most that a pixel takes, besides UsualSteps.
 	Steps int
 }

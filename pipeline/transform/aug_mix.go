@@ -61,32 +61,11 @@ func (o *augMix) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 }
 
 func (o *augMix) drawParameters(d rng, p *program, rec *Draw) error {
-	e := raster.Effect{Across: mixChains, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * raster.UsualSteps}
-	e.Numbers = [16]float64{float64(o.Severity), float64(o.MixtureWidth), float64(o.ChainDepth), o.Alpha}
-	if o.AllOps {
-		e.Numbers[4] = 1
-	}
-	if o.Interpolation == "bilinear" {
-		e.Numbers[5] = 1
-	}
-	if o.Fill != nil {
-		e.Numbers[6] = 1
-		copy(e.Numbers[7:], o.Fill[:])
-	}
+	e := raster.Effect{Across: mixChains, Op: o, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * raster.UsualSteps}
 	if rec != nil {
 		o.tellChains(d.RNG, p.currentSize(), rec)
 	}
 	return p.addEffect(e, p.currentSize())
-}
-
-// mixOf is the op whose effect it is, without its fill.
-func mixOf(e *raster.Effect) augMix {
-	n := &e.Numbers
-	o := augMix{int(n[0]), int(n[1]), int(n[2]), n[3], n[4] != 0, "nearest", nil}
-	if n[5] != 0 {
-		o.Interpolation = "bilinear"
-	}
-	return o
 }
 
 type mixedChain struct {
@@ -161,10 +140,15 @@ func openUnit(x uint32) float64 { return (float64(x) + 0.5) / (1 << 32) }
 func chainBlock(i int) uint32 { return uint32(1<<16 + 256*i) } //nolint:gosec // small
 
 func (o *augMix) drawDepth(d raster.RNG, i int) int {
-	if o.ChainDepth > 0 {
-		return o.ChainDepth
+	return drawDepth(o.ChainDepth, d.Block(chainBlock(i) + deepest)[0])
+}
+
+// drawDepth is the depth of a chain that may have to be drawn, of a random word.
+func drawDepth(depth int, word uint32) int {
+	if depth > 0 {
+		return depth
 	}
-	return 1 + int(order.Below(d.Block(chainBlock(i) + deepest)[0], drawnDepth))
+	return 1 + int(order.Below(word, drawnDepth))
 }
 
 // drawnDepth is the most ops of a chain whose depth is drawn.
@@ -192,19 +176,19 @@ func (o *augMix) drawPolicyOp(d raster.RNG, i, k int, size image.Point) policyOp
 
 // mixChains runs the chains one after the other, and adds up in float32.
 func mixChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
-	o := mixOf(e)
-	b := raster.Sampling{Interpolation: o.Interpolation, Tensor: true}
-	if e.Numbers[6] != 0 {
-		b.Fill = (*[3]float64)(e.Numbers[7:])
-	}
-	own, weights := o.drawWeights(e.RNG)
+	o := e.Op.(*augMix) //nolint:forcetypeassert // its own effect
+	d, size := e.RNG, image.Pt(src.W, src.H)
+	b := raster.Sampling{Interpolation: o.Interpolation, Fill: o.Fill, Tensor: true}
+	own, weights := o.drawWeights(d)
 	n := 3 * src.W
 	w.Sums = pixel.Grow(w.Sums, n*src.H)
 	for y := range src.H {
 		raster.AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
 	}
 	for i := range o.MixtureWidth {
-		m := o.runChain(e.RNG, i, b, w, src)
+		m := runEffects(w, src, o.drawDepth(d, i), func(k int) raster.Effect {
+			return o.drawPolicyOp(d, i, k, size).effectOnTensor(b, size)
+		})
 		for y := range src.H {
 			raster.AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], true)
 		}
@@ -217,12 +201,12 @@ func mixChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
 	}
 }
 
-// runChain returns what chain i makes of src, in memory of w or src itself.
-func (o *augMix) runChain(d raster.RNG, i int, b raster.Sampling, w *raster.Workspace, src *pixel.Image) *pixel.Image {
-	size, m := image.Pt(src.W, src.H), src
-	for k := range o.drawDepth(d, i) {
+// runEffects returns what so many effects, one after the other, make of src, in memory of w or src itself.
+func runEffects(w *raster.Workspace, src *pixel.Image, depth int, effectOf func(k int) raster.Effect) *pixel.Image {
+	m := src
+	for k := range depth {
 		e := &w.Inner // of its own, it would be allocated
-		*e = o.drawPolicyOp(d, i, k, size).effectOnTensor(b, size)
+		*e = effectOf(k)
 		switch {
 		case w.IsStopped():
 			return m

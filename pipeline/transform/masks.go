@@ -48,8 +48,9 @@ func (s *step) forMasks() (op, error) {
 		return s.warpMasks()
 	case *randomApply, *randomChoice, *randomOrder, *compose:
 		return containMasks(o)
-	case *randAugment, *trivialAugmentWide, *autoAugment, *augMix, *ctAugment, *timmPolicy, *corners:
-		return nil, errors.New("does not work on masks, in torchvision neither")
+	case *randAugment, *trivialAugmentWide, *autoAugment, *augMix, *ctAugment, *timmPolicy, *timmMix,
+		*timmResize, *timmCrop, *timmTrim, *corners:
+		return nil, errors.New("does not work on masks")
 	}
 	return identity{}, nil // colours
 }

@@ -56,7 +56,11 @@ var ops = map[string]func(a *arguments) op{
 	"RandomOrder":  newRandomOrder,
 	"ScaleJitter":  newScaleJitter,
 	"TenCrop":      newTenCrop,
+	"TimmCrop":     newTimmCrop,
+	"TimmMix":      newTimmMix,
 	"TimmPolicy":   newTimmPolicy,
+	"TimmResize":   newTimmResize,
+	"TimmTrim":     newTimmTrim,
 }
 
 // notYet are the other classes of torchvision.transforms.v2 that take images.

@@ -16,13 +16,16 @@ import (
 func TestEffectsLeaveOff(t *testing.T) {
 	const side = 40
 	elastic := raster.Displace([2]float64{50, 50}, [2]float64{2, 2}, raster.Sampling{}, raster.RNG{})
-	mix := raster.Effect{Across: mixChains, Numbers: [16]float64{3, 3, 2, 1, 1, 1}}
+	mix := raster.Effect{Across: mixChains, Op: &augMix{Severity: 3, MixtureWidth: 3, ChainDepth: 2, Alpha: 1, AllOps: true, Interpolation: "bilinear"}}
 	src := &pixel.Image{}
 	src.Reset(side, side)
 	for i := range src.Pix {
 		src.Pix[i] = byte(200 + i%7)
 	}
-	for name, e := range map[string]raster.Effect{"elastic": elastic, "blur": raster.GaussianBlur(5, 5, 1), "AugMix": mix} {
+	timm := raster.Effect{Across: mixTimmChains, Op: &timmMix{Ops: []timmOp{{"ShearX", 1, 3}}, Width: 1, Depth: 1, Alpha: 1, Blended: true,
+		timmSpace: timmSpace{Std: new(float64), Most: 10, Filter: []string{"bilinear"}}}}
+	effects := map[string]raster.Effect{"elastic": elastic, "blur": raster.GaussianBlur(5, 5, 1), "AugMix": mix, "TimmMix": timm}
+	for name, e := range effects {
 		var cancelled atomic.Bool
 		w := &raster.Workspace{Level: kernel.Scalar, Cancelled: &cancelled}
 		for _, given := range []bool{false, true} {
@@ -33,7 +36,7 @@ func TestEffectsLeaveOff(t *testing.T) {
 			clear(w.Pictures[0].Pix)
 			e.Across(&e, w, dst, src)
 			made := dst
-			if name == "AugMix" {
+			if name == "AugMix" || name == "TimmMix" {
 				made = &w.Pictures[0] // what its chains make
 			}
 			if n := written(made); given != (n == 0) {

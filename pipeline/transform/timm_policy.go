@@ -14,15 +14,20 @@ import (
 // timmPolicy is RandAugment or AutoAugment as timm has them: some groups of ops, chosen evenly and again and again, or by weights and each once.
 // Each op comes with its probability, at its magnitude or at one near it, with one of some filters. What it does is Pillow's.
 type timmPolicy struct {
-	Layers  int         `json:"layers"` // how many groups are chosen
-	Groups  [][]timmOp  `json:"groups"`
-	Weights []float64   `json:"weights,omitempty"` // of groups, none of which is chosen twice then; nil: all alike
-	Std     *float64    `json:"std"`               // of a magnitude, which is normal around the op's own; nil: even from 0 to that
-	Most    float64     `json:"most_magnitude"`    // and is cut to that
-	Pixels  float64     `json:"translate_const"`
-	Share   float64     `json:"translate_pct"`
-	Filter  []string    `json:"interpolation"` // one is chosen for each op
-	Fill    *[3]float64 `json:"fill"`
+	Layers  int        `json:"layers"` // how many groups are chosen
+	Groups  [][]timmOp `json:"groups"`
+	Weights []float64  `json:"weights,omitempty"` // of groups, none of which is chosen twice then; nil: all alike
+	timmSpace
+}
+
+// timmSpace says what magnitudes of ops stand for.
+type timmSpace struct {
+	Std    *float64    `json:"std"`            // of a magnitude, which is normal around the op's own; nil: even from 0 to that
+	Most   float64     `json:"most_magnitude"` // and is cut to that
+	Pixels float64     `json:"translate_const"`
+	Share  float64     `json:"translate_pct"`
+	Filter []string    `json:"interpolation"` // one is chosen for each op
+	Fill   *[3]float64 `json:"fill"`
 }
 
 // timmOp is an op of it, [name, probability, magnitude].
@@ -41,26 +46,35 @@ const (
 )
 
 func newTimmPolicy(a *arguments) op {
-	o := &timmPolicy{Layers: a.readWithin("layers", 2, 0, mostTimmOps), Most: timmLevels, Pixels: 250, Share: 0.45}
+	o := &timmPolicy{Layers: a.readWithin("layers", 2, 0, mostTimmOps)}
 	o.Groups = readTimmGroups(a)
 	o.Weights = a.readNumbers("weights", 0, maxFactor, len(o.Groups))
 	if o.Weights != nil && o.Layers > countWeighty(o.Weights) {
 		a.refuseArgument("weights", fmt.Sprintf("no group is chosen twice, so %d of them need a weight above 0", o.Layers), nil)
 	}
+	o.timmSpace = readTimmSpace(a, MaxSide)
+	return o
+}
+
+// readTimmSpace reads it, with magnitudes of at most so much.
+func readTimmSpace(a *arguments, most float64) timmSpace {
+	s := timmSpace{Most: timmLevels, Pixels: 250, Share: 0.45}
 	if raw, ok := a.takeArgument("std"); !ok {
-		o.Std = new(float64)
+		s.Std = new(float64)
 	} else if !isNull(raw) {
 		std := a.parseNumber("std", raw, 0, 100)
-		o.Std = &std
+		s.Std = &std
 	}
-	for name, to := range map[string]*float64{"most_magnitude": &o.Most, "translate_const": &o.Pixels, "translate_pct": &o.Share} {
+	if raw, ok := a.takeArgument("most_magnitude"); ok {
+		s.Most = a.parseNumber("most_magnitude", raw, 0, most)
+	}
+	for name, to := range map[string]*float64{"translate_const": &s.Pixels, "translate_pct": &s.Share} {
 		if raw, ok := a.takeArgument(name); ok {
 			*to = a.parseNumber(name, raw, 0, MaxSide)
 		}
 	}
-	o.Filter = readTimmFilters(a)
-	o.Fill = a.readPaint(&[3]float64{128, 128, 128})
-	return o
+	s.Filter, s.Fill = readTimmFilters(a), a.readPaint(&[3]float64{128, 128, 128})
+	return s
 }
 
 func countWeighty(weights []float64) (n int) {
@@ -104,16 +118,22 @@ func readTimmGroups(a *arguments) [][]timmOp {
 		if len(group) == 0 || len(group) > 8 {
 			a.refuseArgument("groups", fmt.Sprintf("a group has 1 to 8 ops, and this one %d", len(group)), example)
 		}
-		for _, row := range group {
-			if len(row) != 3 {
-				a.refuseArgument("groups", "an op is a list of name, probability and magnitude", example)
-				return nil
-			}
-			name := a.readChoice("groups", row[0], timmNames)
-			groups[i] = append(groups[i], timmOp{name, a.parseNumber("groups", row[1], 0, 1), a.parseNumber("groups", row[2], 0, MaxSide)})
-		}
+		groups[i] = parseTimmOps(a, "groups", group)
 	}
 	return groups
+}
+
+// parseTimmOps reads the ops of an argument, each of which is a list.
+func parseTimmOps(a *arguments, argument string, rows [][]json.RawMessage) (ops []timmOp) {
+	for _, row := range rows {
+		if len(row) != 3 {
+			a.refuseArgument(argument, "an op is a list of name, probability and magnitude", []any{"Rotate", 0.5, 9})
+			return nil
+		}
+		name := a.readChoice(argument, row[0], timmNames)
+		ops = append(ops, timmOp{name, a.parseNumber(argument, row[1], 0, 1), a.parseNumber(argument, row[2], 0, MaxSide)})
+	}
+	return ops
 }
 
 func (o *timmPolicy) outputSize(size image.Point, fixed bool) (image.Point, bool) { return size, fixed }
@@ -128,11 +148,10 @@ func (o *timmPolicy) drawParameters(d rng, p *program, rec *Draw) error {
 		group := o.Groups[o.chooseGroup(d.Block(first)[0], &taken)]
 		for i, op := range group {
 			x := d.Block(first + 2*uint32(i) + 1) //nolint:gosec // at most 8
-			if op.p < 1 && float64(order.Unit(x[0])) >= op.p {
+			if !op.comes(x) {
 				continue
 			}
-			t := o.drawOp(op, x)
-			t.Interpolation = o.Filter[order.Below(d.Block(first + 2*uint32(i) + 2)[0], uint32(len(o.Filter)))] //nolint:gosec // likewise
+			t := o.drawOp(op, x, d.Block(first+2*uint32(i)+2)) //nolint:gosec // likewise
 			told.addOp(t)
 			if err := p.addTimmOp(t, raster.Sampling{Interpolation: t.Interpolation, Fill: o.Fill}); err != nil {
 				return err
@@ -169,8 +188,11 @@ func (o *timmPolicy) chooseGroup(word uint32, taken *[mostTimmOps]bool) int {
 	return chosen
 }
 
-// drawOp is an op with the argument that its magnitude stands for.
-func (o *timmPolicy) drawOp(op timmOp, x [4]uint32) drawnTimmOp {
+// comes tells whether an op is one of those that do.
+func (o timmOp) comes(x [4]uint32) bool { return o.p >= 1 || float64(order.Unit(x[0])) < o.p }
+
+// drawOp is an op with the argument that its magnitude stands for, by x, and a filter, by y. A random radius is drawn by y too.
+func (o *timmSpace) drawOp(op timmOp, x, y [4]uint32) drawnTimmOp {
 	m := op.magnitude
 	switch {
 	case o.Std == nil:
@@ -183,7 +205,11 @@ func (o *timmPolicy) drawOp(op timmOp, x [4]uint32) drawnTimmOp {
 	if order.Unit(x[3]) > 0.5 {
 		sign = -1
 	}
-	return drawnTimmOp{Name: op.name, Argument: o.argumentOf(op.name, level, sign)}
+	argument := o.argumentOf(op.name, level, sign)
+	if op.name == "GaussianBlurRand" {
+		argument = drawBetween(leastBlur, argument, y[1])
+	}
+	return drawnTimmOp{op.name, argument, o.Filter[order.Below(y[0], uint32(len(o.Filter)))]} //nolint:gosec // few
 }
 
 // normalOf is a number of the normal distribution, by Box and Muller.
@@ -197,10 +223,14 @@ var timmNames = []string{
 	"AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "PosterizeIncreasing", "PosterizeOriginal", "Solarize",
 	"SolarizeIncreasing", "SolarizeAdd", "Color", "ColorIncreasing", "Contrast", "ContrastIncreasing", "Brightness", "BrightnessIncreasing",
 	"Sharpness", "SharpnessIncreasing", "ShearX", "ShearY", "TranslateX", "TranslateY", "TranslateXRel", "TranslateYRel", "Desaturate",
+	"GaussianBlur", "GaussianBlurRand",
 }
 
+// leastBlur is the smallest radius that timm draws.
+const leastBlur = 0.1
+
 // argumentOf is what timm gives the function of an op for a share of its levels, in its order of operations; 0 where it gives none.
-func (o *timmPolicy) argumentOf(name string, level, sign float64) float64 {
+func (o *timmSpace) argumentOf(name string, level, sign float64) float64 {
 	switch name {
 	case "Rotate":
 		return sign * float64(level*30)
@@ -228,6 +258,10 @@ func (o *timmPolicy) argumentOf(name string, level, sign float64) float64 {
 		return sign * float64(level*o.Share)
 	case "Desaturate":
 		return max(0.5, min(1, 0.5+float64(0.5*level)))
+	case "GaussianBlur":
+		return max(leastBlur, min(2, leastBlur+float64((2-leastBlur)*level)))
+	case "GaussianBlurRand":
+		return 2 * min(1, level)
 	}
 	return 0
 }
@@ -243,27 +277,39 @@ func (drawnTimmOp) isIdentity() bool { return false }
 
 // addTimmOp adds one to the program.
 func (p *program) addTimmOp(t drawnTimmOp, b raster.Sampling) error {
-	size, x := p.currentSize(), t.Argument
-	switch t.Name {
-	case "Rotate":
-		return p.addRotation(x, b, false, nil)
-	case "ShearX":
-		return p.addEffect(raster.Warp(raster.Matrix{1, x, 0, 0, 1, 0}, b, size), size)
-	case "ShearY":
-		return p.addEffect(raster.Warp(raster.Matrix{1, 0, 0, x, 1, 0}, b, size), size)
-	case "TranslateX":
-		return p.addEffect(raster.Warp(raster.Matrix{1, 0, x, 0, 1, 0}, b, size), size)
-	case "TranslateY":
-		return p.addEffect(raster.Warp(raster.Matrix{1, 0, 0, 0, 1, x}, b, size), size)
-	case "TranslateXRel":
-		return p.addEffect(raster.Warp(raster.Matrix{1, 0, float64(x * float64(size.X)), 0, 1, 0}, b, size), size)
-	case "TranslateYRel":
-		return p.addEffect(raster.Warp(raster.Matrix{1, 0, 0, 0, 1, float64(x * float64(size.Y))}, b, size), size)
+	if t.Name == "Rotate" {
+		return p.addRotation(t.Argument, b, false, nil)
 	}
-	if e := t.colourEffect(); !e.IsNone() {
-		return p.addEffect(e, size)
+	if e := t.effect(b, p.currentSize()); !e.IsNone() {
+		return p.addEffect(e, p.currentSize())
 	}
 	return nil
+}
+
+// effect is what it does to a picture of that size, where it rotates by less than a quarter.
+func (t drawnTimmOp) effect(b raster.Sampling, size image.Point) raster.Effect {
+	x := t.Argument
+	switch t.Name {
+	case "Rotate":
+		if x == 0 {
+			return raster.Effect{}
+		}
+		m, _ := raster.RotationMatrix(trig.Modulo360(x), size, false, nil)
+		return raster.Warp(m, b, size)
+	case "ShearX":
+		return raster.Warp(raster.Matrix{1, x, 0, 0, 1, 0}, b, size)
+	case "ShearY":
+		return raster.Warp(raster.Matrix{1, 0, 0, x, 1, 0}, b, size)
+	case "TranslateX":
+		return raster.Warp(raster.Matrix{1, 0, x, 0, 1, 0}, b, size)
+	case "TranslateY":
+		return raster.Warp(raster.Matrix{1, 0, 0, 0, 1, x}, b, size)
+	case "TranslateXRel":
+		return raster.Warp(raster.Matrix{1, 0, float64(x * float64(size.X)), 0, 1, 0}, b, size)
+	case "TranslateYRel":
+		return raster.Warp(raster.Matrix{1, 0, 0, 0, 1, float64(x * float64(size.Y))}, b, size)
+	}
+	return t.colourEffect()
 }
 
 // colourEffect is an op of colours; none where it changes nothing.
@@ -292,6 +338,8 @@ func (t drawnTimmOp) colourEffect() raster.Effect {
 		return raster.AdjustBrightness(x)
 	case "Desaturate":
 		return raster.AdjustSaturation(min(1, max(0, 1-x)))
+	case "GaussianBlur", "GaussianBlurRand":
+		return raster.GaussianBlurByBoxes(x)
 	default:
 		return raster.AdjustSharpness(x)
 	}

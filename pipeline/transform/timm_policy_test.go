@@ -34,7 +34,7 @@ func TestReplayShowsWhatATimmPolicyApplied(t *testing.T) {
 
 // The arguments of timm's functions at the ends and in the middle of their levels, by its own code.
 func TestArgumentsOfTimm(t *testing.T) {
-	o := &timmPolicy{Pixels: 100, Share: 0.45}
+	o := &timmSpace{Pixels: 100, Share: 0.45}
 	for _, v := range []struct {
 		name        string
 		level, sign float64

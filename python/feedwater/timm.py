@@ -25,7 +25,6 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
                          "in the loop: x, y = mixup_fn(x, y)"),
     "tf_preprocessing": (False, "TensorFlow's preprocessing is not there"),
     "input_size_choices": (None, "sizes that change from batch to batch are not there"),
-    "crop_border_pixels": (None, "TrimBorder is not there"),
 }  # fmt: skip
 """Arguments of timm's create_loader that only these values can be given, and why."""
 OF_TRANSFORM = (

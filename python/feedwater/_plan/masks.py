@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .._torchvision.timm_policies import TimmPolicy
+from .._torchvision.timm_policies import TimmMix, TimmPolicy
+from .._torchvision.timm_sizes import TimmSize
 from ..errors import UnsupportedTransformError
 from ..transforms._containers import Container
 from ..transforms._learnt import CTAugment
@@ -20,8 +21,8 @@ def check_followed(ops: Iterable[Op]) -> None:
     """Raises UnsupportedTransformError for an op that does not work on masks."""
     for op, filled in _walk_ops(ops, False):
         name = type(op).__name__
-        if isinstance(op, (Policy, CTAugment, FiveCrop, TimmPolicy)):
-            raise UnsupportedTransformError(f"{name} does not work on masks, in torchvision neither: leave it out")
+        if isinstance(op, (Policy, CTAugment, FiveCrop, TimmMix, TimmPolicy, TimmSize)):
+            raise UnsupportedTransformError(f"{getattr(op, 'name', name)} does not work on masks: leave it out")
         if isinstance(op, RandomRotation) and op.expand:
             raise UnsupportedTransformError(
                 "RandomRotation(expand=True): expand makes masks of another size than pictures, in torchvision too: "

@@ -23,12 +23,8 @@ INSTEAD = {
     "ToPILImage": "leave it out, as pictures are pictures until ToImage",
     "Lambda": "leave it out, if it makes pictures RGB, which they are",
     "partial": "write weights.transforms(), with the parentheses, if that is meant",
-    "ToNumpy": "leave it out, and pass memory_format or dtype to the Loader",
-    "ResizeKeepRatio": "write Resize, if pictures are cropped to a square behind it",
-    "CenterCropOrPad": "write CenterCrop",
-    "RandomCropOrPad": "write RandomCrop(pad_if_needed=True)",
 }
-"""What to do about a transform that is not there, by its class: torchvision's, functools' and timm's."""
+"""What to do about a transform that is not there, by its class: torchvision's and functools'."""
 NOT_ON_A_SAMPLE = ("MixUp", "CutMix", "RandomIoUCrop", "partial")
 """Those of them that do nothing to the picture of a sample alone."""
 SEVERAL = ("view", "crops", "simclr", "byol", "dino", "swav", "moco", "contrast", "multi", "twice")

@@ -9,6 +9,7 @@ from typing import Any
 from .. import transforms
 from ..transforms._op import Op, Pointwise
 from . import timm_policies
+from .timm_sizes import SIZES
 
 __all__ = ["convert_timm", "is_timm"]
 
@@ -56,6 +57,8 @@ def _erasing(leaf: Any) -> _Step:
 _BUILDERS: dict[str, Callable[[Any], _Step]] = {
     "MaybeToTensor": lambda leaf: transforms.ToTensor(),
     "MaybePILToTensor": lambda leaf: transforms.PILToTensor(),
+    "ToNumpy": lambda leaf: transforms.PILToTensor(),
     "RandomResizedCropAndInterpolation": _resized_crop,
     "RandomErasing": _erasing,
+    **SIZES,
 }

@@ -21,8 +21,11 @@ __all__ = [
     "RandomZoomOut",
     "Resizing",
     "ScaleJitter",
+    "check_filter",
+    "check_look",
     "check_method",
     "on_picture",
+    "plan_look",
     "plan_method",
 ]
 
@@ -34,16 +37,21 @@ _MODES = ("constant", "edge", "reflect", "symmetric")
 _SIDE = 65500
 
 
-def check_method(op: Any) -> None:
+def check_filter(op: Any) -> None:
     """Brings the filter into its name; it may be spelled as that, as torchvision's enum or as Pillow's number."""
     spelled = getattr(op.interpolation, "value", op.interpolation)
     code = to_whole(spelled)
     name = spelled if code is None else _OF_PILLOW.get(code)
     if name not in _NAMES:
         raise _make_refusal(op, "interpolation", " or ".join(_NAMES))
+    object.__setattr__(op, "interpolation", name)
+
+
+def check_method(op: Any) -> None:
+    """Checks filter and antialias of what resizes."""
+    check_filter(op)
     if op.antialias not in (True, False, None):
         raise _make_refusal(op, "antialias", "True or False")
-    object.__setattr__(op, "interpolation", name)
 
 
 def plan_method(op: Any) -> dict[str, Any]:
@@ -103,14 +111,14 @@ class Pad(Op):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "padding", _check_border(self, self.padding))
-        _check_look(self)
+        check_look(self)
 
     @property
     def paints(self) -> tuple[float, ...]:  # type: ignore[override]
         return self.fill if self.padding_mode == "constant" else ()
 
     def plan(self) -> dict[str, Any]:
-        return {"op": "Pad", "padding": list(self.padding), **_plan_look(self)}  # type: ignore[arg-type]
+        return {"op": "Pad", "padding": list(self.padding), **plan_look(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class RandomCrop(Op):
             object.__setattr__(self, "padding", _check_border(self, self.padding))
         if not isinstance(self.pad_if_needed, bool):
             raise _make_refusal(self, "pad_if_needed", "True or False")
-        _check_look(self)
+        check_look(self)
 
     @property
     def paints(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -144,7 +152,7 @@ class RandomCrop(Op):
             "size": list(self.size),  # type: ignore[arg-type]
             "padding": None if self.padding is None else list(self.padding),  # type: ignore[arg-type]
             "pad_if_needed": self.pad_if_needed,
-            **_plan_look(self),
+            **plan_look(self),
         }
 
 
@@ -244,11 +252,13 @@ class ScaleJitter(Resizing):
         return {"op": "ScaleJitter", **sizes, **plan_method(self)}
 
 
-def _plan_look(op: Any) -> dict[str, Any]:
+def plan_look(op: Any) -> dict[str, Any]:
+    """What the plan says of what is put around a picture."""
     return {"fill": _whole_fill(op.fill), "padding_mode": op.padding_mode}
 
 
-def _check_look(op: Any) -> None:
+def check_look(op: Any) -> None:
+    """Checks padding_mode, and brings fill into numbers."""
     if op.padding_mode not in _MODES:
         raise _make_refusal(op, "padding_mode", " or ".join(_MODES))
     object.__setattr__(op, "fill", check_fill(op))
