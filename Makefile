@@ -18,8 +18,9 @@
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
 #   make test-link            between two networks of this machine: batches against plain TCP at 1 and 10 Gbit/s, and what top and doctor say; for root
 #   make cluster [DATA=folder]  a real Kubernetes on this machine and a shell with kubectl and helm, with a claim of that folder; for root, its programs are built once, in half an hour
-#   make test-cluster [ONLY=page] [FAMILY=6]  the chart in that Kubernetes: docs/kubernetes.md as it is typed, pods that fail (ONLY=chaos), nodes of another build (ONLY=upgrade), KEDA (ONLY=keda); FAMILY=6: IPv6 alone
-#   make test-cluster-long    the same, with what takes long: faults twice, a demand that changes for 20 minutes, a client with a mistake
+#   make test-cluster [FAMILY=6]  the chart in that Kubernetes, in 25 minutes: docs/kubernetes.md as it is typed (ONLY=page), pods that fail (ONLY=chaos), KEDA (ONLY=keda); FAMILY=6: IPv6 alone
+#   make test-cluster ONLY="faults upgrade"  pods out of memory, evicted and full; nodes of another build
+#   make test-cluster-long    in 75 minutes: faults twice, scalers that are lost, a demand that changes for 20 minutes, a client with a mistake
 #   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
 #   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
@@ -483,7 +484,7 @@ test-slurm: build-testnode $(VENV)/.ready
 .PHONY: cluster test-cluster test-cluster-long
 CLUSTER_CACHE = $(or $(FEEDWATER_CLUSTER_CACHE),$(CURDIR)/.tools/cluster)
 IN_CLUSTER    = FEEDWATER_CLUSTER_CACHE=$(CLUSTER_CACHE) FEEDWATER_CLUSTER_FAMILY=$(FAMILY) PYTHONPATH=$(CURDIR)/deploy:$(CURDIR)/deploy/cluster:$(CURDIR)/python deploy/cluster/run.sh $(VENV)/bin/python
-CLUSTER_TESTS = $(IN_CLUSTER) -m pytest -q -s -p no:cacheprovider --rootdir deploy deploy/cluster/$(if $(ONLY),test_$(ONLY).py)
+CLUSTER_TESTS = $(IN_CLUSTER) -m pytest -q -s -p no:cacheprovider --rootdir deploy $(patsubst %,deploy/cluster/test_%.py,$(or $(ONLY),page chaos keda))
 
 cluster: build image $(VENV)/.ready
 	deploy/cluster/build.sh $(CLUSTER_CACHE)

@@ -6,7 +6,7 @@ such pods, as six of them are measured together.
 
 One job needs half a pod and stays. The other one needs so much more that six are wanted, with the 15 % on top, and goes
 again. The tests are in the order of that story. FEEDWATER_CLUSTER_LONG=1 has the jobs be fed for five minutes in place
-of one.
+of one. Scalers are lost in the long run alone.
 """
 
 from __future__ import annotations
@@ -174,6 +174,7 @@ def stays(watch: Watch, what: str, since: float, other: str | None = None) -> No
     assert min(seen) >= min(before, least or before), watch.story(since - 10)
 
 
+@pytest.mark.long
 def test_one_scaler_killed(watch: Watch, cluster: Cluster) -> None:
     (_, killed), (other, _) = scaler_pods(cluster).items()
     since = time.time()
@@ -182,6 +183,7 @@ def test_one_scaler_killed(watch: Watch, cluster: Cluster) -> None:
     stays(watch, "one scaler killed", since, other)
 
 
+@pytest.mark.long
 def test_both_scalers_away(watch: Watch, cluster: Cluster) -> None:
     since = time.time()
     for pid in scaler_pods(cluster).values():
@@ -194,6 +196,7 @@ def test_both_scalers_away(watch: Watch, cluster: Cluster) -> None:
     stays(watch, f"both scalers away for {LOST} s", since)
 
 
+@pytest.mark.long
 def test_scalers_that_reach_no_node(watch: Watch, cluster: Cluster) -> None:
     """What they send to nodes vanishes."""
     since = time.time()

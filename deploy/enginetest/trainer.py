@@ -1,4 +1,4 @@
-"""A training job that tells what it gets, a line of JSON for each step, and at the end the digest of all.
+"""A training job that tells what it gets: a line of JSON for each step, with the digest so far; at the end that of all.
 
 trainer.py SOURCE [--nodes NODES] [--steps N] [--period SECONDS] [--batch N] [--picture N] [--start-timeout SECONDS]
     [--each] [--state JSON] [--noise SHARE]
@@ -81,7 +81,8 @@ def train(options: argparse.Namespace) -> None:
                     one.update(content)
             del batch, array, content
             step += 1
-            say(step=step, wait=round(wait, 4), at=time.time(), **({"batch": one.hexdigest()} if one else {}))
+            each = {"batch": one.hexdigest()} if one else {}
+            say(step=step, wait=round(wait, 4), at=time.time(), so_far=digest.hexdigest(), **each)
             # A late batch is not made up for: the step takes its time, as a GPU's would.
             due = came + options.period * noise(options.noise, came - began)
             time.sleep(max(0.0, due - time.perf_counter()))
