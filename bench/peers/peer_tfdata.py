@@ -87,11 +87,15 @@ class Peer(Base):
         data, settings = self._data(), self.settings
         for _ in range(settings.epochs):
             iterator = iter(data)
-            self._checkpoint = tf.train.Checkpoint(iterator=iterator)
+            # While the last epoch's iterator is there, the next one's first batch takes an epoch's time: a Checkpoint
+            # keeps it there.
+            if settings.save_at or settings.state is not None:
+                self._checkpoint = tf.train.Checkpoint(iterator=iterator)
             if settings.state is not None:
                 self._checkpoint.read(settings.state).assert_consumed()
             for images, ids in iterator:
                 yield images, ids.numpy()
+            del iterator
 
     def state(self) -> str:
         """Where the checkpoint of the iterator was written."""
