@@ -38,7 +38,7 @@ func blendInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 // Blend moves m by a share towards another picture of its size, as Pillow's Image.blend does.
 func Blend(w *Workspace, m, other *pixel.Image, share float32) {
 	t := fillShares(w, share)
-	for y := range m.H {
+	for y := 0; y < m.H && !w.IsStopped(); y++ {
 		row, to := m.Row(y), other.Row(y)[:3*m.W]
 		for i, v := range row {
 			row[i] = clampByte(int32(float32(v) + t[(255+int32(to[i])-int32(v))&511]))

@@ -75,7 +75,12 @@ func (w *Workspace) Shrink(most int) {
 		w.floats, w.bytes = nil, nil
 	}
 	if 4*cap(w.Sums) > most {
-		w.Sums, w.Pictures = nil, [2]pixel.Image{}
+		w.Sums = nil
+	}
+	for i := range w.Pictures {
+		if cap(w.Pictures[i].Pix) > most {
+			w.Pictures[i] = pixel.Image{}
+		}
 	}
 	if 2*cap(w.jpeg.planes[0].pix) > most {
 		w.jpeg = jpegPlanes{}

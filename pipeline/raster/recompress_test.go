@@ -94,9 +94,14 @@ func TestWorkspaceShrinks(t *testing.T) {
 		to.Reset(side, side)
 		e := CompressJPEG(50)
 		e.Across(&e, w, to, from)
+		e = BlendWith("Invert", 0.5)
+		e.InPlace(&e, w, to)
 		w.Shrink(32 << 20)
 		if held := cap(w.jpeg.planes[0].pix) > 0; held != (side == 100) {
 			t.Errorf("%d pixels wide: memory is held: %v", side, held)
+		}
+		if held := cap(w.Pictures[0].Pix) > 0; held != (side == 100) {
+			t.Errorf("%d pixels wide: a picture is held: %v", side, held)
 		}
 	}
 }

@@ -182,18 +182,18 @@ func mixChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
 	own, weights := o.drawWeights(d)
 	n := 3 * src.W
 	w.Sums = pixel.Grow(w.Sums, n*src.H)
-	for y := range src.H {
+	for y := 0; y < src.H && !w.IsStopped(); y++ {
 		raster.AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
 	}
 	for i := range o.MixtureWidth {
 		m := runEffects(w, src, o.drawDepth(d, i), func(k int) raster.Effect {
 			return o.drawPolicyOp(d, i, k, size).effectOnTensor(b, size)
 		})
-		for y := range src.H {
+		for y := 0; y < src.H && !w.IsStopped(); y++ {
 			raster.AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], true)
 		}
 	}
-	for y := range dst.H {
+	for y := 0; y < dst.H && !w.IsStopped(); y++ {
 		sums := w.Sums[y*n:][:n]
 		for i := range dst.Row(y) {
 			dst.Row(y)[i] = byte(int32(sums[i]))

@@ -3,6 +3,7 @@ package transform
 import (
 	"errors"
 	"image"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -24,7 +25,11 @@ func TestEffectsLeaveOff(t *testing.T) {
 	}
 	timm := raster.Effect{Across: mixTimmChains, Op: &timmMix{Ops: []timmOp{{"ShearX", 1, 3}}, Width: 1, Depth: 1, Alpha: 1, Blended: true,
 		timmSpace: timmSpace{Std: new(float64), Most: 10, Filter: []string{"bilinear"}}}}
-	effects := map[string]raster.Effect{"elastic": elastic, "blur": raster.GaussianBlur(5, 5, 1), "AugMix": mix, "TimmMix": timm}
+	summed := timm
+	of := *timm.Op.(*timmMix) //nolint:forcetypeassert // as above
+	of.Blended = false
+	summed.Op = &of
+	effects := map[string]raster.Effect{"elastic": elastic, "blur": raster.GaussianBlur(5, 5, 1), "AugMix": mix, "TimmMix": timm, "TimmMix summed": summed}
 	for name, e := range effects {
 		var cancelled atomic.Bool
 		w := &raster.Workspace{Level: kernel.Scalar, Cancelled: &cancelled}
@@ -34,10 +39,14 @@ func TestEffectsLeaveOff(t *testing.T) {
 			dst.Reset(side, side)
 			w.Pictures[0].Reset(side, side)
 			clear(w.Pictures[0].Pix)
+			w.Sums = make([]float32, 3*side*side)
 			e.Across(&e, w, dst, src)
 			made := dst
-			if name == "AugMix" || name == "TimmMix" {
+			if e.Op != nil {
 				made = &w.Pictures[0] // what its chains make
+			}
+			if given && slices.ContainsFunc(w.Sums, func(v float32) bool { return v != 0 }) {
+				t.Errorf("%s goes on to add up when it is given up", name)
 			}
 			if n := written(made); given != (n == 0) {
 				t.Errorf("%s, given up: %v, wrote %d of %d values", name, given, n, 3*side*side)

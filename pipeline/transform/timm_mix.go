@@ -116,10 +116,9 @@ func mixTimmChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image)
 		copy(dst.Row(y), src.Row(y))
 	}
 	if o.Blended {
-		for i, s := range sharesInTurn(weights, o.Width, share) {
-			if i < o.Width {
-				raster.Blend(w, dst, o.runChain(e.RNG, i, w, src), s)
-			}
+		shares := sharesInTurn(weights, o.Width, share)
+		for i, s := range shares[:o.Width] {
+			raster.Blend(w, dst, o.runChain(e.RNG, i, w, src), s)
 		}
 		return
 	}
@@ -127,9 +126,12 @@ func mixTimmChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image)
 	w.Sums = pixel.Grow(w.Sums, n*src.H)
 	for i := range o.Width {
 		m := o.runChain(e.RNG, i, w, src)
-		for y := range src.H {
+		for y := 0; y < src.H && !w.IsStopped(); y++ {
 			raster.AddWeighted(w.Sums[y*n:], m.Row(y), weights[i], i > 0)
 		}
+	}
+	if w.IsStopped() {
+		return
 	}
 	mixed := &w.Pictures[0]
 	mixed.Reset(src.W, src.H)

@@ -22,7 +22,7 @@ type timmResize struct {
 }
 
 func newTimmResize(a *arguments) op {
-	const least = 1e-3
+	const least = 1.0 / 1024
 	o := &timmResize{Size: a.readSize("size")}
 	for name, to := range map[string]*float64{"longest": &o.Longest, "random_scale_prob": &o.Scale, "random_aspect_prob": &o.Aspect} {
 		if raw, ok := a.takeArgument(name); ok {
@@ -110,7 +110,15 @@ type timmTrim struct {
 	Border int `json:"border_size"`
 }
 
-func newTimmTrim(a *arguments) op { return &timmTrim{a.readRequiredWhole("border_size", 2)} }
+func newTimmTrim(a *arguments) op {
+	o := &timmTrim{}
+	if raw, ok := a.takeArgument("border_size"); ok {
+		o.Border = a.readCount("border_size", raw, 0, MaxSide)
+	} else {
+		a.refuseArgument("border_size", "is missing", 2)
+	}
+	return o
+}
 
 func (o *timmTrim) outputSize(from image.Point, fixed bool) (image.Point, bool) {
 	return from.Sub(image.Pt(2*o.Border, 2*o.Border)), fixed

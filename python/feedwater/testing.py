@@ -224,9 +224,11 @@ def _apply_leaf(step: Any, picture: Any, draw: dict[str, Any]) -> Any:
     if isinstance(step, CTAugment):
         raise UnsupportedTransformError("CTAugment cannot be compared: torchvision has no such transform")
     if not hasattr(step, "transform"):
+        instead = "leave it out of the comparison"
+        if type(step).__module__.startswith("torchvision."):
+            instead = f"pass torchvision.transforms.v2.{name}, which has the same pixels"
         raise UnsupportedTransformError(
-            f"{type(step).__module__}.{name} cannot be repeated from what was drawn: "
-            f"pass torchvision.transforms.v2.{name}, which has the same pixels"
+            f"{type(step).__module__}.{name} cannot be repeated from what was drawn: {instead}"
         )
     return step.transform(picture, parameters)
 

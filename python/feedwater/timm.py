@@ -91,6 +91,8 @@ def create_loader(
     for name, (value, why) in REFUSED.items():
         if name in wanted and wanted[name] != value:
             raise UnsupportedTransformError(f"create_loader({name}={wanted[name]!r:.60}): {why}")
+    if isinstance(input_size, (tuple, list)) and len(input_size) == 3 and input_size[0] != 3:
+        raise UnsupportedTransformError(f"create_loader(input_size={input_size!r}): pictures have three channels")
     source = _source_of(dataset)
     transform = timm.data.create_transform(input_size, **{name: wanted[name] for name in OF_TRANSFORM})
     dataset.transform = transform

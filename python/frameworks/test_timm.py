@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from conftest import make_pictures
 from timm.data.auto_augment import (
     LEVEL_TO_ARG,
     NAME_TO_OP,
+    AugmentOp,
+    AugMixAugment,
+    RandAugment,
     augment_and_mix_transform,
     auto_augment_transform,
     rand_augment_transform,
@@ -34,6 +39,7 @@ from timm.data.transforms import (
 from torchvision.transforms import InterpolationMode, v2
 
 import feedwater
+import feedwater.testing
 from feedwater.timm import create_loader
 
 LOCAL = {"local_workers": 1}
@@ -337,10 +343,114 @@ def test_train_py_s_recipe(natural: Path) -> None:
 def test_a_policy_whose_functions_are_not_timms(natural: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = rand_augment_transform("rand-m9", {})
     policy.ops[2].aug_fn = lambda image, **_: image
-    with pytest.raises(feedwater.UnsupportedTransformError, match="a function of its op Invert was replaced"):
+    with pytest.raises(feedwater.UnsupportedTransformError, match=r"a function of its op Invert, or .* was replaced"):
         feedwater.Loader(natural, policy, batch_size=1)
     with pytest.raises(feedwater.UnsupportedTransformError, match="put it before ToImage"):
         feedwater.Loader(natural, [v2.ToImage(), rand_augment_transform("rand-m9", {})], batch_size=1)
+
+
+def _with(op: Any, **changed: Any) -> Any:
+    for name, value in changed.items():
+        setattr(op, name, value)
+    return op
+
+
+def _op(name: str, **hparams: Any) -> Any:
+    return AugmentOp(name, 1, 5, hparams or None)
+
+
+@pytest.mark.parametrize(
+    ("build", "why"),
+    [
+        (lambda: ResizeKeepRatio(224 / 0.9), "ResizeKeepRatio.*whole numbers"),
+        (lambda: ResizeKeepRatio((20, 30, 40)), "whole numbers"),
+        (lambda: ResizeKeepRatio(20, longest=1.5), r"ResizeKeepRatio\(longest=1.5\): needs a number from 0 to 1"),
+        (lambda: ResizeKeepRatio(20, random_scale_prob=0.5, random_scale_range=(0, 1)), "random_scale_range"),
+        (lambda: TrimBorder(2.5), "border_size=2.5"),
+        (lambda: CenterCropOrPad((30.7, 20)), "whole numbers"),
+        (lambda: CenterCropOrPad(20, fill=np.int64(7)), "fill="),
+        (lambda: CenterCropOrPad(20, padding_mode="wrap"), r"CenterCropOrPad\(padding_mode='wrap'\)"),
+        (lambda: RandAugment([_op("Rotate", img_mean=128)], 1), "img_mean, 128"),
+        (lambda: RandAugment([_op("Rotate", img_mean=(1.0, 2.0, 3.0))], 1), "img_mean"),
+        (lambda: RandAugment([_op("Invert"), _with(_op("Rotate"), magnitude_max=3)], 1), "other hparams"),
+        (lambda: RandAugment([_op("Invert"), _with(_op("Rotate"), magnitude_std=3)], 1), "other hparams"),
+        (lambda: RandAugment([_with(_op("Invert"), aug_fn=NAME_TO_OP["Equalize"])], 1), "Invert.*was replaced"),
+        (lambda: RandAugment([_with(_op("Rotate"), level_fn=LEVEL_TO_ARG["ShearX"])], 1), "Rotate.*was replaced"),
+        (
+            lambda: RandAugment(
+                [
+                    _with(
+                        _op("GaussianBlur"),
+                        level_fn=partial(LEVEL_TO_ARG["GaussianBlur"].func, min_val=0.1, max_val=9.0),
+                    )
+                ],
+                1,
+            ),
+            "GaussianBlur.*was replaced",
+        ),
+        (lambda: RandAugment([lambda x: x], 1), "function among its ops is not timm's AugmentOp"),
+        (lambda: RandAugment([_with(_op("Rotate"), magnitude=math.nan)], 1), "the magnitude of Rotate"),
+        (lambda: RandAugment([_op("Rotate")], 2.5), "num_layers"),
+        (lambda: RandAugment([_op("Rotate")], 65), "num_layers is not a whole number from 0 to 64"),
+        (lambda: RandAugment([_op("Rotate"), _op("Invert")], 1, [7, 3]), "weights"),
+        (lambda: AugMixAugment([], 1.0), "the number of its ops"),
+        (lambda: AugMixAugment([_op("Rotate")], width=33), "width is not a whole number from 1 to 32"),
+        (lambda: AugMixAugment([_op("Rotate")], depth=2.5), "depth"),
+        (lambda: AugMixAugment([_op("Rotate")], alpha=0), "alpha"),
+        (lambda: AugMixAugment([_op("Rotate")], alpha=[1]), "an argument of it"),
+        (lambda: augment_and_mix_transform("augmix-m40-mstd1", {"magnitude_max": 40}), "magnitude_max"),
+        (lambda: [CenterCropOrPad(16), ToNumpy(), v2.RandomHorizontalFlip()], "RandomHorizontalFlip after ToNumpy"),
+        (lambda: [CenterCropOrPad(16), ToNumpy(), v2.ToDtype(torch.float32)], "ToDtype after ToNumpy"),
+        (lambda: [CenterCropOrPad(16), v2.ToImage(), ToNumpy()], "ToNumpy after ToImage"),
+    ],
+)
+def test_arguments_that_timm_takes_and_nodes_do_not(natural: Path, build: Any, why: str) -> None:
+    """Each is refused before anything starts, not made another way."""
+    with pytest.raises(feedwater.UnsupportedTransformError, match=why):
+        feedwater.Loader(natural, build(), batch_size=1)
+
+
+@pytest.mark.parametrize("name", ["center_crop_or_pad", "crop_or_pad"])
+def test_replaced_functions_of_sizes(natural: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"timm.data.transforms.{name}", lambda img, *_, **__: img)
+    with pytest.raises(feedwater.UnsupportedTransformError, match=f"{name} was replaced"):
+        feedwater.Loader(natural, CenterCropOrPad(16), batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AugmentOp.__call__", lambda self, img: img),
+        ("_check_args_tf", lambda kwargs: None),
+        ("_randomly_negate", lambda v: v),
+        ("_LEVEL_DENOM", 30.0),
+        ("NAME_TO_OP", {**NAME_TO_OP, "Rotate": NAME_TO_OP["Equalize"]}),
+        ("LEVEL_TO_ARG", {**LEVEL_TO_ARG, "Rotate": LEVEL_TO_ARG["ShearX"]}),
+    ],
+)
+def test_replaced_functions_of_policies(natural: Path, name: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"timm.data.auto_augment.{name}", value)
+    for config, make in (("rand-m9", rand_augment_transform), ("augmix-m3", augment_and_mix_transform)):
+        with pytest.raises(feedwater.UnsupportedTransformError, match="was replaced"):
+            feedwater.Loader(natural, make(config, {}), batch_size=1)
+
+
+def test_what_is_as_good_as_nothing_is_taken(natural: Path) -> None:
+    """Arguments that timm never asks for, or that change nothing."""
+    for step in (
+        TrimBorder(0),
+        ResizeKeepRatio(20, random_scale_range=(0, 0), random_aspect_range=None),
+        ResizeKeepRatio(20, random_scale_prob=1.0, random_scale_range=(1.2, 0.8)),
+        AugMixAugment([_op("Rotate")], depth=-7),
+        augment_and_mix_transform("augmix-m5", {"magnitude_max": 30}),
+    ):
+        with feedwater.Loader(natural, [step, v2.CenterCrop(8)], batch_size=1, **LOCAL) as loader:
+            next(iter(loader))
+
+
+def test_parity_of_what_torchvision_has_not(natural: Path) -> None:
+    with pytest.raises(feedwater.UnsupportedTransformError, match=r"TrimBorder cannot be repeated.*leave it out"):
+        feedwater.testing.assert_parity([TrimBorder(1), v2.CenterCrop(8)], natural)
 
 
 def test_erasing(natural: Path) -> None:
@@ -363,12 +473,13 @@ def test_erasing(natural: Path) -> None:
         ({"is_training": True, "num_aug_splits": 2}, "num_aug_splits=2"),
         ({"collate_fn": max}, "collate_fn=.*--no-prefetcher"),
         ({"img_dtype": torch.float16}, "in float32"),
+        ({"input_size": (1, 16, 16)}, "three channels"),
     ],
 )
 def test_what_cannot_be_run_is_named(natural: Path, given: dict[str, Any], why: str) -> None:
     dataset = timm.data.create_dataset("", root=str(natural))
     with pytest.raises(feedwater.UnsupportedTransformError, match=why):
-        create_loader(dataset, 16, 4, **given)
+        create_loader(dataset, **{"input_size": 16, "batch_size": 4, **given})
 
 
 def test_other_data_sets_and_replaced_methods(natural: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,7 @@ def _compile_next(leaf: Any, ops: list[Op], tail: list[Any], erasing: list[tuple
     if leaf is None:
         return
     _check_crops(leaf, ops)
+    _check_arrays(leaf, tail)
     step = recognise_leaf(leaf)
     if step is None or (isinstance(step, transforms.ToPureTensor) and not tail):
         return
@@ -111,6 +112,15 @@ def _compile_next(leaf: Any, ops: list[Op], tail: list[Any], erasing: list[tuple
         erasing.append((step, len(tail)))
     else:
         tail.append(leaf)
+
+
+def _check_arrays(leaf: Any, tail: list[Any]) -> None:
+    """Raises UnsupportedTransformError beside timm's ToNumpy: torchvision passes its arrays by."""
+    name, before = type(leaf).__name__, type(tail[-1]).__name__ if tail else ""
+    if before == "ToNumpy":
+        raise UnsupportedTransformError(f"{name} after ToNumpy, whose arrays transforms do not know: put ToNumpy last")
+    if tail and name == "ToNumpy":
+        raise UnsupportedTransformError(f"ToNumpy after {before}, which makes tensors: leave it out")
 
 
 def _spoils_masks(op: Op) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from .._torchvision.timm_policies import TimmMix, TimmPolicy
 from .._torchvision.timm_sizes import TimmSize
 from ..errors import UnsupportedTransformError
+from ..transforms._checks import name_of
 from ..transforms._containers import Container
 from ..transforms._learnt import CTAugment
 from ..transforms._op import BehindToImage, FillsMasks, Op
@@ -20,9 +21,9 @@ __all__ = ["check_followed"]
 def check_followed(ops: Iterable[Op]) -> None:
     """Raises UnsupportedTransformError for an op that does not work on masks."""
     for op, filled in _walk_ops(ops, False):
-        name = type(op).__name__
+        name = name_of(op)
         if isinstance(op, (Policy, CTAugment, FiveCrop, TimmMix, TimmPolicy, TimmSize)):
-            raise UnsupportedTransformError(f"{getattr(op, 'name', name)} does not work on masks: leave it out")
+            raise UnsupportedTransformError(f"{name} does not work on masks: leave it out")
         if isinstance(op, RandomRotation) and op.expand:
             raise UnsupportedTransformError(
                 "RandomRotation(expand=True): expand makes masks of another size than pictures, in torchvision too: "

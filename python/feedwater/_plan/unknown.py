@@ -42,7 +42,7 @@ class UnknownTransformError(UnsupportedTransformError):
         """The same with how to cut the transform in two: nodes do what is before it, python= the rest."""
         if not before or (self._advise(known=True) and _name_of(self.leaf) in NOT_ON_A_SAMPLE):
             return str(self)
-        tensor = any(type(step).__name__ in CONVERSIONS for step in before)
+        tensor = any(type(step).__name__.removeprefix("Maybe") in CONVERSIONS for step in before)
         picture = "sample['image']" if tensor else "Image.fromarray(sample['image'])"
         kept, cut = (", ".join(map(_name_of, steps)) for steps in (before, rest))
         return self._say(
@@ -68,12 +68,12 @@ class UnknownTransformError(UnsupportedTransformError):
         leaf, name = self.leaf, _name_of(self.leaf)
         home = type(leaf).__module__.split(".")[0]
         if known:
-            return INSTEAD.get(name, "") if home in ("torchvision", "timm", "functools") else ""
+            return INSTEAD.get(name, "") if home in ("torchvision", "functools") else ""
         if home == "albumentations":
             return "pass it as python=, which calls it on each sample behind transform=, in processes of its own"
         names = (base.__name__ for base in type(leaf).__mro__)
         above = next((base for base in names if base in transforms.__all__ and base != "Compose"), None)
-        if above:
+        if above and home != "timm":  # whose classes of these names do something else
             return f"write {above}, if it does no more than that"
         if any(word in name.lower() for word in SEVERAL):
             return "write feedwater.Views([…]), with a transform for each, if it makes several pictures of one"

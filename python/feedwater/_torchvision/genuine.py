@@ -214,7 +214,8 @@ def check_functions(leaves: Collection[Any]) -> None:
     homes = {type(leaf).__module__ for leaf in leaves}
     if not any(home.startswith(("torchvision.transforms", "timm.data")) for home in homes):
         return
-    for found in (*_of_functions(), *_of_kernels(), *_of_modules(PILLOW_CALLED)):
+    timms = dict.fromkeys(home for home in homes if home.startswith("timm.data"))
+    for found in (*_of_functions(), *_of_kernels(), *_of_modules(PILLOW_CALLED), *_of_modules(timms)):
         raise UnsupportedTransformError(
             f"{found} was replaced, which transforms call, and code does not travel: put it back before the "
             "Loader is made, or do your own with python=fn(sample, rng) or batch_transform=fn(batch, rng)"

@@ -25,11 +25,13 @@ def is_timm(kind: type) -> bool:
 def convert_timm(leaf: Any) -> _Step:
     """The same transform of ours. Raises LookupError with the reason if there is none."""
     name = type(leaf).__name__
-    if type(leaf).__module__ == timm_policies.HOME:
-        return timm_policies.convert_policy(leaf)
-    if name not in _BUILDERS:
+    build = timm_policies.POLICIES.get(name) if type(leaf).__module__ == timm_policies.HOME else _BUILDERS.get(name)
+    if build is None:
         raise LookupError("not there yet")
-    return _BUILDERS[name](leaf)
+    try:
+        return build(leaf)
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        raise LookupError(f"an argument of it is none that timm's own strings and factories give ({error})") from None
 
 
 def _resized_crop(leaf: Any) -> _Step:

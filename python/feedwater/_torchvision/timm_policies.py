@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._common.numbers import to_whole
 from ..errors import UnsupportedTransformError
 from ..transforms._op import Op
 from .genuine import is_own
 
-__all__ = ["HOME", "TimmMix", "TimmPolicy", "convert_policy"]
+__all__ = ["HOME", "POLICIES", "TimmMix", "TimmPolicy"]
 
 HOME = "timm.data.auto_augment"
 FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 """Those that Pillow's warps know, by its numbers."""
-
+_MOST, _MOST_OPS = 65500, 64
+"""The largest magnitude, the most layers, groups and ops."""
 
 _Row = tuple[str, float, float]
 """An op: name, probability, magnitude."""
@@ -35,6 +38,8 @@ class _TimmOps(Op):
     interpolation: tuple[str, ...]
     """One is chosen for each op."""
     fill: tuple[float, ...]
+
+    name = "timm's policy"
 
     def plan(self) -> dict[str, Any]:
         return {"op": type(self).__name__, **vars(self)}
@@ -72,40 +77,59 @@ class TimmMix(_TimmOps):
     """Whether the picture is moved towards each chain in turn, not once towards their sum."""
 
 
-def convert_policy(leaf: Any) -> TimmPolicy | TimmMix:
-    """The same of ours. Raises LookupError with the reason if there is none."""
-    name = type(leaf).__name__
-    if name == "RandAugment":
-        return _make_policy(int(leaf.num_layers), [[op] for op in leaf.ops], leaf.choice_weights)
-    if name == "AutoAugment":
-        return _make_policy(1, leaf.policy)
-    if name == "AugMixAugment":
-        return _make_mix(leaf)
-    raise LookupError("not there yet")
+def _make_rand_augment(leaf: Any) -> TimmPolicy:
+    layers = _within("num_layers", to_whole(leaf.num_layers), 0, _MOST_OPS)
+    weights = None if leaf.choice_weights is None else tuple(map(float, leaf.choice_weights))
+    if weights is not None and not (len(weights) == len(leaf.ops) and math.isclose(sum(weights), 1, abs_tol=1e-6)):
+        raise LookupError("its weights are not one for each op, of a sum of 1")
+    return _make_policy(layers, [[op] for op in leaf.ops], weights)
 
 
-def _make_policy(layers: int, groups: Sequence[Sequence[Any]], weights: Sequence[float] | None = None) -> TimmPolicy:
+def _make_policy(layers: int, groups: Sequence[Sequence[Any]], weights: tuple[float, ...] | None) -> TimmPolicy:
+    _within("the number of its groups", len(groups), 1, _MOST_OPS)
+    for group in groups:
+        _within("the number of ops in a group", len(group), 1, 8)
+    space = _read_space([op for group in groups for op in group])
     return TimmPolicy(
-        weights=None if weights is None else tuple(map(float, weights)),
-        layers=layers,
-        groups=tuple(tuple(map(_read_op, group)) for group in groups),
-        **_read_space([op for group in groups for op in group]),
+        weights=weights, layers=layers, groups=tuple(tuple(map(_read_op, group)) for group in groups), **space
     )
 
 
 def _make_mix(leaf: Any) -> TimmMix:
+    _within("the number of its ops", len(leaf.ops), 1, _MOST_OPS)
+    ops, space = tuple(map(_read_op, leaf.ops)), _read_space(leaf.ops)
+    if space["std"] in (None, 0):  # no magnitude is larger than the op's own
+        space["most_magnitude"] = min(space["most_magnitude"], max(magnitude for _, _, magnitude in ops))
+    _within("magnitude_max", space["most_magnitude"], 0, 29)
+    depth = _within("depth", to_whole(leaf.depth), -math.inf, 32)
     return TimmMix(
-        ops=tuple(map(_read_op, leaf.ops)),
-        mixture_width=int(leaf.width),
-        chain_depth=int(leaf.depth),
-        alpha=float(leaf.alpha),
+        ops=ops,
+        mixture_width=_within("width", to_whole(leaf.width), 1, 32),
+        chain_depth=depth if depth > 0 else -1,
+        alpha=_within("alpha", float(leaf.alpha), 0.01, 1000),
         blended=bool(leaf.blended),
-        **_read_space(leaf.ops),
+        **space,
     )
 
 
+POLICIES: dict[str, Callable[[Any], TimmPolicy | TimmMix]] = {
+    "AugMixAugment": _make_mix,
+    "AutoAugment": lambda leaf: _make_policy(1, leaf.policy, None),
+    "RandAugment": _make_rand_augment,
+}
+"""What makes an op of ours of each class. They raise LookupError with the reason if there is none."""
+
+
+def _within(what: str, value: Any, low: float, high: float) -> Any:
+    """A number from low to high."""
+    if value is None or not low <= value <= high:
+        raise LookupError(f"{what} is not {'a' if high > 64 else 'a whole'} number from {low:g} to {high:g}")
+    return value
+
+
 def _read_op(op: Any) -> _Row:
-    return op.name, float(op.prob), float(op.magnitude)
+    magnitude = _within(f"the magnitude of {op.name}", float(op.magnitude), 0, _MOST)
+    return op.name, min(max(float(op.prob), 0.0), 1.0), magnitude
 
 
 def _read_space(ops: Sequence[Any]) -> dict[str, Any]:
@@ -113,28 +137,88 @@ def _read_space(ops: Sequence[Any]) -> dict[str, Any]:
     for op in ops:
         _check_op(op)
     first = ops[0]
-    if any((op.hparams, op.kwargs) != (first.hparams, first.kwargs) for op in ops):
+    if any(_settings(op) != _settings(first) for op in ops):
         raise LookupError("ops with other hparams than the first one's are not there")
-    std, hparams = first.magnitude_std, first.hparams
+    std, hparams = float(first.magnitude_std), first.hparams
     fill = first.kwargs["fillcolor"]
+    if not (isinstance(fill, tuple) and len(fill) == 3 and all(type(value) is int for value in fill)):
+        raise LookupError(f"its img_mean, {fill!r}, is not a tuple of three whole numbers, and no colour for Pillow")
     return {
-        "std": None if std == math.inf else float(std),
-        "most_magnitude": float(first.magnitude_max or 10),
-        "translate_const": float(hparams.get("translate_const", 250)),
-        "translate_pct": float(hparams.get("translate_pct", 0.45)),
+        "std": None if std == math.inf else _within("magnitude_std", max(std, 0.0), 0, 100),
+        "most_magnitude": _within("magnitude_max", float(first.magnitude_max or 10), 0, _MOST),
+        "translate_const": _within("translate_const", float(hparams.get("translate_const", 250)), 0, _MOST),
+        "translate_pct": _within("translate_pct", float(hparams.get("translate_pct", 0.45)), 0, _MOST),
         "interpolation": _read_filters(first.kwargs["resample"]),
-        "fill": tuple(map(float, fill)) if isinstance(fill, (tuple, list)) else (float(fill),) * 3,
+        "fill": tuple(map(float, fill)),
     }
 
 
+def _settings(op: Any) -> tuple[Any, ...]:
+    return op.hparams, op.kwargs, op.magnitude_std, op.magnitude_max
+
+
 def _check_op(op: Any) -> None:
-    """Raises LookupError for one that is not there, or whose functions are not timm's."""
+    """Raises LookupError for one whose functions are not those that timm has for its name."""
     if type(op).__name__ != "AugmentOp" or type(op).__module__ != HOME:
         raise LookupError(f"{type(op).__name__} among its ops is not timm's AugmentOp, and code does not travel")
-    for function in (op.aug_fn, op.level_fn):
-        plain = function.func if isinstance(function, functools.partial) else function
-        if plain is not None and (not is_own(plain) or plain.__module__ != HOME):
-            raise LookupError(f"a function of its op {op.name} was replaced, and code does not travel")
+    known = FUNCTIONS.get(op.name)
+    if known is None:
+        raise LookupError(f"its op {op.name} is not there")
+    if (_name_of(op.aug_fn), _name_of(op.level_fn)) != known or sys.modules[HOME]._LEVEL_DENOM != LEVELS:
+        raise LookupError(
+            f"a function of its op {op.name}, or what it counts with, was replaced, and code does not travel"
+        )
+
+
+def _name_of(function: Any) -> str | None:
+    """A function of timm's, with the arguments that it has already; None for none."""
+    if function is None:
+        return None
+    plain = function.func if isinstance(function, functools.partial) else function
+    if not is_own(plain) or plain.__module__ != HOME:
+        return ""
+    ends = f" {function.args} {function.keywords}" if isinstance(function, functools.partial) else ""
+    return f"{plain.__name__}{ends}"
+
+
+LEVELS = 10
+"""How many magnitudes timm divides what an op does into."""
+
+
+def _minmax(low: float, high: float) -> str:
+    return f"_minmax_level_to_arg () {{'min_val': {low}, 'max_val': {high}}}"
+
+
+FUNCTIONS: dict[str, tuple[str, str | None]] = {
+    "AutoContrast": ("auto_contrast", None),
+    "Brightness": ("brightness", "_enhance_level_to_arg"),
+    "BrightnessIncreasing": ("brightness", "_enhance_increasing_level_to_arg"),
+    "Color": ("color", "_enhance_level_to_arg"),
+    "ColorIncreasing": ("color", "_enhance_increasing_level_to_arg"),
+    "Contrast": ("contrast", "_enhance_level_to_arg"),
+    "ContrastIncreasing": ("contrast", "_enhance_increasing_level_to_arg"),
+    "Desaturate": ("desaturate", _minmax(0.5, 1.0)),
+    "Equalize": ("equalize", None),
+    "GaussianBlur": ("gaussian_blur", _minmax(0.1, 2.0)),
+    "GaussianBlurRand": ("gaussian_blur_rand", "_minmax_level_to_arg"),
+    "Invert": ("invert", None),
+    "Posterize": ("posterize", "_posterize_level_to_arg"),
+    "PosterizeIncreasing": ("posterize", "_posterize_increasing_level_to_arg"),
+    "PosterizeOriginal": ("posterize", "_posterize_original_level_to_arg"),
+    "Rotate": ("rotate", "_rotate_level_to_arg"),
+    "Sharpness": ("sharpness", "_enhance_level_to_arg"),
+    "SharpnessIncreasing": ("sharpness", "_enhance_increasing_level_to_arg"),
+    "ShearX": ("shear_x", "_shear_level_to_arg"),
+    "ShearY": ("shear_y", "_shear_level_to_arg"),
+    "Solarize": ("solarize", "_solarize_level_to_arg"),
+    "SolarizeAdd": ("solarize_add", "_solarize_add_level_to_arg"),
+    "SolarizeIncreasing": ("solarize", "_solarize_increasing_level_to_arg"),
+    "TranslateX": ("translate_x_abs", "_translate_abs_level_to_arg"),
+    "TranslateXRel": ("translate_x_rel", "_translate_rel_level_to_arg"),
+    "TranslateY": ("translate_y_abs", "_translate_abs_level_to_arg"),
+    "TranslateYRel": ("translate_y_rel", "_translate_rel_level_to_arg"),
+}
+"""timm's functions of each op: what changes a picture, and what makes its argument of a magnitude."""
 
 
 def _read_filters(resample: Any) -> tuple[str, ...]:
@@ -142,4 +226,5 @@ def _read_filters(resample: Any) -> tuple[str, ...]:
     other = next((code for code in codes if code not in FILTERS), None)
     if other is not None:
         raise LookupError(f"its filter is Pillow's {other}, and warps know nearest, bilinear and bicubic")
+    _within("the number of its filters", len(codes), 1, 3)
     return tuple(FILTERS[code] for code in codes)

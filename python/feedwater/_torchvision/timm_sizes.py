@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import transforms
+from .._common.numbers import to_whole
 from ..errors import UnsupportedTransformError
+from ..transforms._checks import check_number
 from ..transforms._op import Op
 from ..transforms._sizes import check_filter, check_look, plan_look
 
 __all__ = ["SIZES", "TimmSize"]
+
+_MOST = 65500
+"""The longest side that there is."""
 
 
 class TimmSize(Op):
@@ -46,6 +51,8 @@ class TimmResize(TimmSize):
 
     def __post_init__(self) -> None:
         check_filter(self)
+        for argument in ("longest", "random_scale_prob", "random_aspect_prob"):
+            check_number(self, argument, 0, 1)
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,14 @@ def _resize(leaf: Any) -> Op:
     modes = leaf.interpolation
     resizes = [
         TimmResize(
-            _two(leaf.size),
-            float(leaf.longest),
+            _sides(leaf.size),
+            leaf.longest,
             mode,
-            float(leaf.random_scale_prob),
-            _ends(leaf.random_scale_range),
+            leaf.random_scale_prob,
+            _ends("random_scale_range", leaf.random_scale_range, leaf.random_scale_prob),
             bool(leaf.random_scale_area),
-            float(leaf.random_aspect_prob),
-            _ends(leaf.random_aspect_range),
+            leaf.random_aspect_prob,
+            _ends("random_aspect_range", leaf.random_aspect_range, leaf.random_aspect_prob),
         )
         for mode in (modes if isinstance(modes, (tuple, list)) else (modes,))
     ]
@@ -102,21 +109,39 @@ def _resize(leaf: Any) -> Op:
 
 def _crop(leaf: Any) -> Op:
     random = type(leaf).__name__ == "RandomCropOrPad"
-    return TimmCrop(_two(leaf.size), random, leaf.fill, leaf.padding_mode)
+    numbers = leaf.fill if isinstance(leaf.fill, (tuple, list)) else (leaf.fill,)
+    if leaf.padding_mode == "constant" and not all(type(number) in (int, float) for number in numbers):
+        raise LookupError(f"fill={leaf.fill!r} is not of Python's own numbers, which Pillow takes for another colour")
+    return TimmCrop(_sides(leaf.size), random, leaf.fill, leaf.padding_mode)
 
 
-def _two(size: Any) -> tuple[int, int]:
-    return int(size[0]), int(size[1])
+def _trim(leaf: Any) -> Op:
+    border = to_whole(leaf.border_size)
+    if border is None or not 0 <= border < _MOST:
+        raise LookupError(f"border_size={leaf.border_size!r} is not a whole number from 0 on")
+    return TimmTrim(border)
 
 
-def _ends(values: Any) -> tuple[float, float]:
-    return float(values[0]), float(values[1])
+def _sides(size: Any) -> tuple[int, int]:
+    """Height and width. timm counts with fractions too, which no picture has."""
+    sides = tuple(map(to_whole, size))
+    if len(sides) != 2 or not all(side and 0 < side < _MOST for side in sides):
+        raise LookupError(f"size={size!r} is not of two whole numbers from 1 on")
+    return sides  # type: ignore[return-value]
+
+
+def _ends(argument: str, values: Any, probability: float) -> tuple[float, float]:
+    """The ends of a range, in order. Without a probability nobody asks for them."""
+    ends = tuple(sorted(map(float, values))) if probability else (1.0, 1.0)
+    if len(ends) != 2 or not 1 / 1024 <= ends[0] <= ends[1] <= _MOST:
+        raise LookupError(f"{argument}={values!r} is not of two positive numbers")
+    return ends
 
 
 SIZES: dict[str, Callable[[Any], Op]] = {
     "CenterCropOrPad": _crop,
     "RandomCropOrPad": _crop,
     "ResizeKeepRatio": _resize,
-    "TrimBorder": lambda leaf: TimmTrim(int(leaf.border_size)),
+    "TrimBorder": _trim,
 }
 """What makes an op of ours of each class."""

@@ -20,6 +20,7 @@ __all__ = [
     "height_width",
     "is_colour",
     "is_list",
+    "name_of",
     "to_numbers",
     "to_positive",
     "whole_sides",
@@ -48,8 +49,13 @@ def _set_within(op: Any, argument: str, one: Callable[[Any], Any], low: float, h
     value = getattr(op, argument)
     number = one(value)
     if number is None or not low <= number <= high:
-        raise UnsupportedTransformError(f"{type(op).__name__}({argument}={value!r}): needs {needs}")
+        raise UnsupportedTransformError(f"{name_of(op)}({argument}={value!r}): needs {needs}")
     object.__setattr__(op, argument, number)
+
+
+def name_of(op: Any) -> str:
+    """How users call it: by the class of theirs that it stands for, if it has not the same name."""
+    return str(getattr(op, "name", type(op).__name__))
 
 
 def check_pair(op: Any, argument: str, low: float, high: float) -> tuple[float, float]:
@@ -58,7 +64,7 @@ def check_pair(op: Any, argument: str, low: float, high: float) -> tuple[float, 
     numbers = to_numbers(value) if is_list(value) else ()
     if len(numbers) != 2 or not low <= numbers[0] <= numbers[1] <= high:
         raise UnsupportedTransformError(
-            f"{type(op).__name__}({argument}={value!r}): needs two numbers, {low:g} <= min <= max <= {high:g}"
+            f"{name_of(op)}({argument}={value!r}): needs two numbers, {low:g} <= min <= max <= {high:g}"
         )
     return float(numbers[0]), float(numbers[1])
 
@@ -73,7 +79,7 @@ def check_fill(op: Any) -> tuple[float, ...]:
     """fill as three numbers, black for None. Which ones there can be is decided where the kind of pictures is known."""
     numbers = to_numbers(0 if op.fill is None else op.fill)
     if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
-        raise UnsupportedTransformError(f"{type(op).__name__}(fill={op.fill!r}): needs a number, or three (RGB)")
+        raise UnsupportedTransformError(f"{name_of(op)}(fill={op.fill!r}): needs a number, or three (RGB)")
     return numbers * (3 // len(numbers))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._common.numbers import to_whole
 from ..errors import UnsupportedTransformError
-from ._checks import check_fill, check_probability, height_width, is_list, to_numbers, to_positive
+from ._checks import check_fill, check_probability, height_width, is_list, name_of, to_numbers, to_positive
 from ._op import BehindToImage, Op
 
 __all__ = [
@@ -293,4 +293,4 @@ def _set_positive(op: Any, argument: str) -> None:
 
 
 def _make_refusal(op: Any, argument: str, needs: str) -> UnsupportedTransformError:
-    return UnsupportedTransformError(f"{type(op).__name__}({argument}={getattr(op, argument)!r}): needs {needs}")
+    return UnsupportedTransformError(f"{name_of(op)}({argument}={getattr(op, argument)!r}): needs {needs}")
