@@ -80,22 +80,18 @@ class Peer(Base):
         else:
             options.threading.private_threadpool_size = settings.workers
             options.experimental_symbolic_checkpoint = saved
-        return data.prefetch(2).with_options(options)
+        # One iterator for all epochs: where one is made while the last one is still there, its first batch takes an
+        # epoch's time.
+        return data.repeat(settings.epochs).prefetch(2).with_options(options)
 
     def batches(self) -> Iterator[tuple[Any, Any]]:
         """Batches of the pipeline."""
-        data, settings = self._data(), self.settings
-        for _ in range(settings.epochs):
-            iterator = iter(data)
-            # While the last epoch's iterator is there, the next one's first batch takes an epoch's time: a Checkpoint
-            # keeps it there.
-            if settings.save_at or settings.state is not None:
-                self._checkpoint = tf.train.Checkpoint(iterator=iterator)
-            if settings.state is not None:
-                self._checkpoint.read(settings.state).assert_consumed()
-            for images, ids in iterator:
-                yield images, ids.numpy()
-            del iterator
+        iterator = iter(self._data())
+        self._checkpoint = tf.train.Checkpoint(iterator=iterator)
+        if self.settings.state is not None:
+            self._checkpoint.read(self.settings.state).assert_consumed()
+        for images, ids in iterator:
+            yield images, ids.numpy()
 
     def state(self) -> str:
         """Where the checkpoint of the iterator was written."""
