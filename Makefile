@@ -32,7 +32,7 @@
 #   make structure            how the code is built: sizes, directions of imports, names; bench/structure --help defines each measure
 #   make bench [DATA=folder]  the measurements of docs/speed.md: the whole path, the wire, the trainer
 #   make bench-pixels [DATA=folder]  speed against torchvision, tf.data and libjpeg-turbo, a table; a quarter of an hour
-#   make bench-peers [DATA=folder] [QUICK=1]  speed, resuming and kills against other loaders, each in an environment of its own; 40 minutes
+#   make bench-peers [DATA=folder] [QUICK=1]  speed, resuming and kills against other loaders, each in an environment of its own; 25 minutes
 #   make bench-sources        samples a second from a folder and from a slow bucket, with read-ahead and without: DATA=folder of photographs
 #   make sources              the same photographs from every kind of source, disk and bucket, a real S3 server included, give the same batches: DATA=folder
 #   make sources-cost [QUICK=1]  speed, processor time and bytes read of shards and of a bucket, against class folders, with limits: DATA=folder; seven minutes
