@@ -78,7 +78,7 @@ class TimmMix(_TimmOps):
 
 
 def _make_rand_augment(leaf: Any) -> TimmPolicy:
-    layers = _within("num_layers", to_whole(leaf.num_layers), 0, _MOST_OPS)
+    layers = _whole_within("num_layers", leaf.num_layers, 0, _MOST_OPS)
     weights = None if leaf.choice_weights is None else tuple(map(float, leaf.choice_weights))
     if weights is not None and not (len(weights) == len(leaf.ops) and math.isclose(sum(weights), 1, abs_tol=1e-6)):
         raise LookupError("its weights are not one for each op, of a sum of 1")
@@ -86,9 +86,9 @@ def _make_rand_augment(leaf: Any) -> TimmPolicy:
 
 
 def _make_policy(layers: int, groups: Sequence[Sequence[Any]], weights: tuple[float, ...] | None) -> TimmPolicy:
-    _within("the number of its groups", len(groups), 1, _MOST_OPS)
+    _whole_within("the number of its groups", len(groups), 1, _MOST_OPS)
     for group in groups:
-        _within("the number of ops in a group", len(group), 1, 8)
+        _whole_within("the number of ops in a group", len(group), 1, 8)
     space = _read_space([op for group in groups for op in group])
     return TimmPolicy(
         weights=weights, layers=layers, groups=tuple(tuple(map(_read_op, group)) for group in groups), **space
@@ -96,15 +96,15 @@ def _make_policy(layers: int, groups: Sequence[Sequence[Any]], weights: tuple[fl
 
 
 def _make_mix(leaf: Any) -> TimmMix:
-    _within("the number of its ops", len(leaf.ops), 1, _MOST_OPS)
+    _whole_within("the number of its ops", len(leaf.ops), 1, _MOST_OPS)
     ops, space = tuple(map(_read_op, leaf.ops)), _read_space(leaf.ops)
     if space["std"] in (None, 0):  # no magnitude is larger than the op's own
         space["most_magnitude"] = min(space["most_magnitude"], max(magnitude for _, _, magnitude in ops))
     _within("magnitude_max", space["most_magnitude"], 0, 29)
-    depth = _within("depth", to_whole(leaf.depth), -math.inf, 32)
+    depth = _whole_within("depth", leaf.depth, -math.inf, 32)
     return TimmMix(
         ops=ops,
-        mixture_width=_within("width", to_whole(leaf.width), 1, 32),
+        mixture_width=_whole_within("width", leaf.width, 1, 32),
         chain_depth=depth if depth > 0 else -1,
         alpha=_within("alpha", float(leaf.alpha), 0.01, 1000),
         blended=bool(leaf.blended),
@@ -120,11 +120,19 @@ POLICIES: dict[str, Callable[[Any], TimmPolicy | TimmMix]] = {
 """What makes an op of ours of each class. They raise LookupError with the reason if there is none."""
 
 
-def _within(what: str, value: Any, low: float, high: float) -> Any:
+def _within(what: str, number: float, low: float, high: float) -> float:
     """A number from low to high."""
-    if value is None or not low <= value <= high:
-        raise LookupError(f"{what} is not {'a' if high > 64 else 'a whole'} number from {low:g} to {high:g}")
-    return value
+    if not low <= number <= high:
+        raise LookupError(f"{what} is not a number from {low:g} to {high:g}")
+    return number
+
+
+def _whole_within(what: str, value: Any, low: float, high: int) -> int:
+    """A whole number from low to high."""
+    number = to_whole(value)
+    if number is None or not low <= number <= high:
+        raise LookupError(f"{what} is not a whole number from {low:g} to {high}")
+    return number
 
 
 def _read_op(op: Any) -> _Row:
@@ -226,5 +234,5 @@ def _read_filters(resample: Any) -> tuple[str, ...]:
     other = next((code for code in codes if code not in FILTERS), None)
     if other is not None:
         raise LookupError(f"its filter is Pillow's {other}, and warps know nearest, bilinear and bicubic")
-    _within("the number of its filters", len(codes), 1, 3)
+    _whole_within("the number of its filters", len(codes), 1, 3)
     return tuple(FILTERS[code] for code in codes)
