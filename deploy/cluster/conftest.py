@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,37 @@ from enginetest.job import generate_pictures
 from enginetest.pages import ROOT
 from enginetest.report import report
 
+MEMORY = 6
+"""GiB that the cluster and its jobs may take."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Marks of tests."""
     config.addinivalue_line("markers", "long: only make test-cluster-long runs it")
+
+
+def memory_available() -> float:
+    """GiB that programs of this machine may still take."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) / (1 << 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def memory() -> Iterator[None]:
+    """All of it, with the jobs, fits into MEMORY."""
+    least, end = [before := memory_available()], threading.Event()
+
+    def watch() -> None:
+        while not end.wait(1):
+            least[0] = min(least[0], memory_available())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    yield
+    end.set()
+    thread.join()
+    report(f"memory: {before - least[0]:.1f} GiB at most")
+    assert before - least[0] <= MEMORY
 
 
 @pytest.fixture(scope="session")
