@@ -207,7 +207,9 @@ def tabulate_tail(tail: Sequence[Any]) -> Table:
 
     torch = sys.modules["torch"]
     probe = np.repeat(np.arange(VALUES, dtype=np.uint8)[None, :, None], CHANNELS, axis=2)
-    values = torch.as_tensor(on_cpu(partial(_apply_steps, tail, PIL.Image.fromarray(probe))))  # of timm's ToNumpy too
+    values = on_cpu(partial(_apply_steps, tail, PIL.Image.fromarray(probe)))
+    if isinstance(values, np.ndarray):  # timm's ToNumpy makes one
+        values = torch.from_numpy(values)
     dtype = str(values.dtype).removeprefix("torch.")
     if dtype not in DTYPES or tuple(values.shape) != (CHANNELS, 1, VALUES):
         raise UnsupportedTransformError(
