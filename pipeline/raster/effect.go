@@ -32,7 +32,7 @@ type Effect struct {
 	RNG RNG
 	// Noise to add.
 	Noise *Noise
-	// Op is what an effect that is made of others reads besides: the op whose it is. Nobody changes it.
+	// Op is the op of an effect that is made of others, which reads it. Nobody changes it.
 	Op any
 	// Steps are the most that a pixel takes, besides UsualSteps.
 	Steps int

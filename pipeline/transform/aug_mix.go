@@ -13,13 +13,60 @@ import (
 // augMix mixes a picture with what some chains of ops make of it. torchvision does that on tensors, also where the
 // picture is none.
 type augMix struct {
-	Severity      int         `json:"severity"`
-	MixtureWidth  int         `json:"mixture_width"`
-	ChainDepth    int         `json:"chain_depth"` // below 1: one to three, drawn for each chain
-	Alpha         float64     `json:"alpha"`
+	Severity int `json:"severity"`
+	mixture
 	AllOps        bool        `json:"all_ops"`
 	Interpolation string      `json:"interpolation"`
 	Fill          *[3]float64 `json:"fill"`
+}
+
+// mixture is what torchvision's AugMix and timm's have in common: some chains of ops, and how much they weigh.
+type mixture struct {
+	Width int     `json:"mixture_width"`
+	Depth int     `json:"chain_depth"` // below 1: one to three, drawn for each chain
+	Alpha float64 `json:"alpha"`
+}
+
+func readMixture(a *arguments) mixture {
+	m := mixture{a.readWithin("mixture_width", 3, 1, mostChains), a.readWithin("chain_depth", -1, -1, deepest), 1}
+	if raw, ok := a.takeArgument("alpha"); ok {
+		m.Alpha = a.parseNumber("alpha", raw, 0.01, 1000)
+	}
+	if m.Depth < 1 {
+		m.Depth = -1
+	}
+	return m
+}
+
+// drawnDepth is the most ops of a chain whose depth is drawn.
+const drawnDepth = 3
+
+// drawDepth is the depth of a chain, by a random word if it has to be drawn.
+func (m *mixture) drawDepth(word uint32) int {
+	if m.Depth > 0 {
+		return m.Depth
+	}
+	return 1 + int(order.Below(word, drawnDepth))
+}
+
+// steps are the most that a pixel takes.
+func (m *mixture) steps() int {
+	depth := m.Depth
+	if depth < 1 {
+		depth = drawnDepth
+	}
+	return m.Width * depth * raster.UsualSteps
+}
+
+// drawVariates are gamma variates: of the picture, of what it is mixed with, and of each chain. sum is that of the chains. Each has 64
+// blocks to itself, from block 256 on.
+func (m *mixture) drawVariates(d raster.RNG) (own, rest float64, chains [mostChains]float64, sum float64) {
+	own, rest = drawGamma(d, 256, m.Alpha), drawGamma(d, 256+64, m.Alpha)
+	for i := range m.Width {
+		chains[i] = drawGamma(d, uint32(256+64*(2+i)), m.Alpha) //nolint:gosec // small
+		sum += chains[i]
+	}
+	return own, rest, chains, sum
 }
 
 // mixedOps are what it chooses from, in torchvision's order; the last four are left out unless all are wanted.
@@ -36,22 +83,10 @@ const (
 )
 
 func newAugMix(a *arguments) op {
-	o := &augMix{
-		Severity:     a.readWithin("severity", 3, 1, 10),
-		MixtureWidth: a.readWithin("mixture_width", 3, 1, mostChains),
-		ChainDepth:   a.readWithin("chain_depth", -1, -1, deepest),
-		Alpha:        1,
-	}
-	if raw, ok := a.takeArgument("alpha"); ok {
-		o.Alpha = a.parseNumber("alpha", raw, 0.01, 1000)
-	}
+	o := &augMix{Severity: a.readWithin("severity", 3, 1, 10), mixture: readMixture(a)}
 	o.AllOps, o.Interpolation, o.Fill = a.readBool("all_ops", true), a.readWarpFilter("bilinear"), a.readPaint(nil)
 	if o.Interpolation == "bicubic" {
 		a.refuseArgument("interpolation", "works on tensors, which have no bicubic warps", "bilinear")
-	}
-	o.ChainDepth = max(o.ChainDepth, -1)
-	if o.ChainDepth == 0 {
-		o.ChainDepth = -1
 	}
 	return o
 }
@@ -61,7 +96,7 @@ func (o *augMix) outputSize(size image.Point, fixed bool) (image.Point, bool) {
 }
 
 func (o *augMix) drawParameters(d rng, p *program, rec *Draw) error {
-	e := raster.Effect{Across: mixChains, Op: o, RNG: d.RNG, Steps: o.MixtureWidth * o.mostOps() * raster.UsualSteps}
+	e := raster.Effect{Across: mixChains, Op: o, RNG: d.RNG, Steps: o.steps()}
 	if rec != nil {
 		o.tellChains(d.RNG, p.currentSize(), rec)
 	}
@@ -75,10 +110,10 @@ type mixedChain struct {
 
 func (o *augMix) tellChains(d raster.RNG, size image.Point, rec *Draw) {
 	own, weights := o.drawWeights(d)
-	chains := make([]mixedChain, o.MixtureWidth)
+	chains := make([]mixedChain, o.Width)
 	for i := range chains {
 		chains[i].Weight = float64(weights[i])
-		for k := range o.drawDepth(d, i) {
+		for k := range o.depthOf(d, i) {
 			chains[i].Ops = append(chains[i].Ops, o.drawPolicyOp(d, i, k, size))
 		}
 	}
@@ -88,18 +123,11 @@ func (o *augMix) tellChains(d raster.RNG, size image.Point, rec *Draw) {
 	}{float64(own), chains})
 }
 
-// drawWeights are those of the picture and of the chains; they add up to 1. Each comes from a gamma variate, i from the
-// blocks from 256+64·i on.
+// drawWeights are those of the picture and of the chains; they add up to 1.
 func (o *augMix) drawWeights(d raster.RNG) (own float32, chains [mostChains]float32) {
-	a, b := drawGamma(d, 256, o.Alpha), drawGamma(d, 256+64, o.Alpha)
+	a, b, g, sum := o.drawVariates(d)
 	own, rest := float32(a/(a+b)), float32(b/(a+b))
-	var g [mostChains]float64
-	sum := 0.0
-	for i := range o.MixtureWidth {
-		g[i] = drawGamma(d, uint32(256+64*(2+i)), o.Alpha) //nolint:gosec // small
-		sum += g[i]
-	}
-	for i := range o.MixtureWidth {
+	for i := range o.Width {
 		chains[i] = float32(float32(g[i]/sum) * rest)
 	}
 	return own, chains
@@ -139,27 +167,8 @@ func openUnit(x uint32) float64 { return (float64(x) + 0.5) / (1 << 32) }
 // chainBlock is the first block of what chain i draws: one for each op, and one for the depth behind them.
 func chainBlock(i int) uint32 { return uint32(1<<16 + 256*i) } //nolint:gosec // small
 
-func (o *augMix) drawDepth(d raster.RNG, i int) int {
-	return drawDepth(o.ChainDepth, d.Block(chainBlock(i) + deepest)[0])
-}
-
-// drawDepth is the depth of a chain that may have to be drawn, of a random word.
-func drawDepth(depth int, word uint32) int {
-	if depth > 0 {
-		return depth
-	}
-	return 1 + int(order.Below(word, drawnDepth))
-}
-
-// drawnDepth is the most ops of a chain whose depth is drawn.
-const drawnDepth = 3
-
-// mostOps is the most ops that a chain has.
-func (o *augMix) mostOps() int {
-	if o.ChainDepth > 0 {
-		return o.ChainDepth
-	}
-	return drawnDepth
+func (o *augMix) depthOf(d raster.RNG, i int) int {
+	return o.drawDepth(d.Block(chainBlock(i) + deepest)[0])
 }
 
 // drawPolicyOp k of chain i takes op, bin and sign from a block.
@@ -185,8 +194,8 @@ func mixChains(e *raster.Effect, w *raster.Workspace, dst, src *pixel.Image) {
 	for y := 0; y < src.H && !w.IsStopped(); y++ {
 		raster.AddWeighted(w.Sums[y*n:], src.Row(y), own, false)
 	}
-	for i := range o.MixtureWidth {
-		m := runEffects(w, src, o.drawDepth(d, i), func(k int) raster.Effect {
+	for i := range o.Width {
+		m := runEffects(w, src, o.depthOf(d, i), func(k int) raster.Effect {
 			return o.drawPolicyOp(d, i, k, size).effectOnTensor(b, size)
 		})
 		for y := 0; y < src.H && !w.IsStopped(); y++ {

@@ -28,6 +28,18 @@ func newRunner(t testing.TB, c Chain, o Options) *Runner {
 	return r
 }
 
+// tells checks what replay tells of sample 3 of epoch 0, of w×h pixels, with seed 17: these numbers pin the recipe.
+func tells(t *testing.T, plan string, w, h int, want string) {
+	t.Helper()
+	draws, err := newRunner(t, parse(t, plan), Options{Seed: 17}).Draws(w, h, order.Sample{Index: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(draws); string(got) != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // randomPlan is any sequence of ops, small sizes, all argument forms.
 func randomPlan(r *rand.Rand) string {
 	side := func() int { return 1 + r.IntN(40) }

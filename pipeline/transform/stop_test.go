@@ -17,13 +17,13 @@ import (
 func TestEffectsLeaveOff(t *testing.T) {
 	const side = 40
 	elastic := raster.Displace([2]float64{50, 50}, [2]float64{2, 2}, raster.Sampling{}, raster.RNG{})
-	mix := raster.Effect{Across: mixChains, Op: &augMix{Severity: 3, MixtureWidth: 3, ChainDepth: 2, Alpha: 1, AllOps: true, Interpolation: "bilinear"}}
+	mix := raster.Effect{Across: mixChains, Op: &augMix{Severity: 3, mixture: mixture{3, 2, 1}, AllOps: true, Interpolation: "bilinear"}}
 	src := &pixel.Image{}
 	src.Reset(side, side)
 	for i := range src.Pix {
 		src.Pix[i] = byte(200 + i%7)
 	}
-	timm := raster.Effect{Across: mixTimmChains, Op: &timmMix{Ops: []timmOp{{"ShearX", 1, 3}}, Width: 1, Depth: 1, Alpha: 1, Blended: true,
+	timm := raster.Effect{Across: mixTimmChains, Op: &timmMix{Ops: []timmOp{{"ShearX", 1, 3}}, mixture: mixture{1, 1, 1}, Blended: true,
 		timmSpace: timmSpace{Std: new(float64), Most: 10, Filter: []string{"bilinear"}}}}
 	summed := timm
 	of := *timm.Op.(*timmMix) //nolint:forcetypeassert // as above

@@ -12,11 +12,9 @@ import (
 
 // timmMix is AugMix as timm has it: a picture is mixed with what some chains of timm's ops make of it. What they do is Pillow's.
 type timmMix struct {
-	Ops     []timmOp `json:"ops"` // chosen evenly, again and again
-	Width   int      `json:"mixture_width"`
-	Depth   int      `json:"chain_depth"` // below 1: one to three, drawn for each chain
-	Alpha   float64  `json:"alpha"`
-	Blended bool     `json:"blended"` // the picture is moved towards each chain in turn, not once towards their sum
+	Ops []timmOp `json:"ops"` // chosen evenly, again and again
+	mixture
+	Blended bool `json:"blended"` // the picture is moved towards each chain in turn, not once towards their sum
 	timmSpace
 }
 
@@ -24,17 +22,7 @@ type timmMix struct {
 const mostOfMix = 29
 
 func newTimmMix(a *arguments) op {
-	o := &timmMix{
-		Width: a.readWithin("mixture_width", 3, 1, mostChains),
-		Depth: max(a.readWithin("chain_depth", -1, -1, deepest), -1),
-		Alpha: 1,
-	}
-	if raw, ok := a.takeArgument("alpha"); ok {
-		o.Alpha = a.parseNumber("alpha", raw, 0.01, 1000)
-	}
-	if o.Depth == 0 {
-		o.Depth = -1
-	}
+	o := &timmMix{mixture: readMixture(a)}
 	raw, ok := a.takeArgument("ops")
 	var list [][]json.RawMessage
 	if err := json.Unmarshal(raw, &list); !ok || err != nil || len(list) == 0 || len(list) > mostTimmOps {
@@ -51,12 +39,7 @@ func (o *timmMix) drawParameters(d rng, p *program, rec *Draw) error {
 	if rec != nil {
 		o.tellChains(d.RNG, rec)
 	}
-	depth := o.Depth
-	if depth < 1 {
-		depth = drawnDepth
-	}
-	e := raster.Effect{Across: mixTimmChains, Op: o, RNG: d.RNG, Steps: o.Width * depth * raster.UsualSteps}
-	return p.addEffect(e, p.currentSize())
+	return p.addEffect(raster.Effect{Across: mixTimmChains, Op: o, RNG: d.RNG, Steps: o.steps()}, p.currentSize())
 }
 
 func (o *timmMix) tellChains(d raster.RNG, rec *Draw) {
@@ -68,7 +51,7 @@ func (o *timmMix) tellChains(d raster.RNG, rec *Draw) {
 	chains := make([]chain, o.Width)
 	for i := range chains {
 		chains[i] = chain{float64(weights[i]), []drawnTimmOp{}}
-		for k := range o.drawDepth(d, i) {
+		for k := range o.depthOf(d, i) {
 			if t, comes := o.drawChained(d, i, k); comes {
 				chains[i].Ops = append(chains[i].Ops, t)
 			}
@@ -81,23 +64,16 @@ func (o *timmMix) tellChains(d raster.RNG, rec *Draw) {
 }
 
 // drawWeights are the share of the mixture, of a beta distribution, and those of the chains in it, of Dirichlet's.
-// Gamma variates come from the blocks that torchvision's AugMix takes them from.
 func (o *timmMix) drawWeights(d raster.RNG) (share float32, chains [mostChains]float32) {
-	a, b := drawGamma(d, 256, o.Alpha), drawGamma(d, 256+64, o.Alpha)
-	var g [mostChains]float64
-	sum := 0.0
-	for i := range o.Width {
-		g[i] = drawGamma(d, uint32(256+64*(2+i)), o.Alpha) //nolint:gosec // small
-		sum += g[i]
-	}
+	a, b, g, sum := o.drawVariates(d)
 	for i := range o.Width {
 		chains[i] = float32(g[i] / sum)
 	}
 	return float32(a / (a + b)), chains
 }
 
-func (o *timmMix) drawDepth(d raster.RNG, i int) int {
-	return drawDepth(o.Depth, d.Block(chainBlock(i) + 2*deepest)[0])
+func (o *timmMix) depthOf(d raster.RNG, i int) int {
+	return o.drawDepth(d.Block(chainBlock(i) + 2*deepest)[0])
 }
 
 // drawChained is op k of chain i, and whether it comes. Its two blocks are as those of a policy's op; which it is comes from the second.
@@ -157,7 +133,7 @@ func sharesInTurn(weights [mostChains]float32, width int, share float32) [mostCh
 // runChain returns what chain i makes of src, in memory of w or src itself.
 func (o *timmMix) runChain(d raster.RNG, i int, w *raster.Workspace, src *pixel.Image) *pixel.Image {
 	size := image.Pt(src.W, src.H)
-	return runEffects(w, src, o.drawDepth(d, i), func(k int) raster.Effect {
+	return runEffects(w, src, o.depthOf(d, i), func(k int) raster.Effect {
 		t, comes := o.drawChained(d, i, k)
 		if !comes {
 			return raster.Effect{}

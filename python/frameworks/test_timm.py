@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,15 @@ SIZES = [
 ]
 
 
+def replayed(loader: feedwater.Loader[Any], folder: Path, epochs: int) -> Iterator[tuple[Any, PIL.Image.Image]]:
+    """Samples as replay tells them, of all 16 pictures, with their pictures."""
+    for epoch in range(epochs):
+        for index in range(16):
+            sample = loader.replay(index, epoch)
+            with PIL.Image.open(folder / sample.key) as file:
+                yield sample, file.convert("RGB")
+
+
 def made_by(step: Any, picture: PIL.Image.Image, draw: dict[str, Any]) -> PIL.Image.Image:
     """What timm's own object makes of a picture, where it draws what was drawn."""
     with pytest.MonkeyPatch.context() as patch:
@@ -149,15 +159,12 @@ def made_by(step: Any, picture: PIL.Image.Image, draw: dict[str, Any]) -> PIL.Im
 def test_sizes_are_timms(natural: Path, step: Any) -> None:
     drawn, sizes = set(), set()
     with feedwater.Loader(natural, [step, v2.CenterCrop(60)], batch_size=1, **LOCAL) as loader:
-        for epoch in range(6):
-            for index in range(16):
-                sample = loader.replay(index, epoch)
-                with PIL.Image.open(natural / sample.key) as file:
-                    made = made_by(step, file.convert("RGB"), sample.draws[0])
-                expected = np.asarray(v2.functional.center_crop(made, [60, 60]))
-                assert np.array_equal(sample.image, expected), (epoch, index, sample.draws)
-                drawn.add(str(sample.draws[0]))
-                sizes.add(made.size)
+        for sample, picture in replayed(loader, natural, 6):
+            made = made_by(step, picture, sample.draws[0])
+            expected = np.asarray(v2.functional.center_crop(made, [60, 60]))
+            assert np.array_equal(sample.image, expected), (sample.key, sample.draws)
+            drawn.add(str(sample.draws[0]))
+            sizes.add(made.size)
     if isinstance(step, RandomCropOrPad) or getattr(step, "random_scale_prob", 0):
         assert len(drawn) > 40
     if getattr(step, "random_scale_prob", 0):
@@ -245,25 +252,18 @@ def test_policies_of_config_strings_are_timms(natural: Path, config: str) -> Non
         known[op.name] |= arguments_of(op)
     names: Counter[str] = Counter()
     with feedwater.Loader(natural, [policy], batch_size=1, **LOCAL) as loader:
-        for epoch in range(12):
-            for index in range(16):
-                sample = loader.replay(index, epoch)
-                with PIL.Image.open(natural / sample.key) as file:
-                    picture = file.convert("RGB")
-                ops = sample.draws[0].get("ops", [])
-                assert np.array_equal(sample.image, np.asarray(applied(picture, ops, (124, 116, 104)))), (
-                    epoch,
-                    index,
-                    ops,
-                )
-                assert "tweights" not in config or len({op["name"] for op in ops}) == len(ops) == 3
-                for op in ops:
-                    if op["name"] == "GaussianBlurRand":
-                        assert 0.1 <= op["magnitude"] <= 2, op
-                    else:
-                        assert "mstd" in config or op["magnitude"] in known[op["name"]], op
-                names.update(op["name"] for op in ops)
-                names.update(op["interpolation"] for op in ops)
+        for sample, picture in replayed(loader, natural, 12):
+            ops = sample.draws[0].get("ops", [])
+            expected = np.asarray(applied(picture, ops, (124, 116, 104)))
+            assert np.array_equal(sample.image, expected), (sample.key, ops)
+            assert "tweights" not in config or len({op["name"] for op in ops}) == len(ops) == 3
+            for op in ops:
+                if op["name"] == "GaussianBlurRand":
+                    assert 0.1 <= op["magnitude"] <= 2, op
+                else:
+                    assert "mstd" in config or op["magnitude"] in known[op["name"]], op
+            names.update(op["name"] for op in ops)
+            names.update(op["interpolation"] for op in ops)
     assert set(names) - {"bilinear", "bicubic"} == known.keys(), "each op was met"
     assert ("bilinear" in names) == (config != "v0") and "bicubic" in names
 
@@ -287,20 +287,16 @@ def test_augmix_of_config_strings_is_timms(natural: Path, config: str) -> None:
     names: Counter[str] = Counter()
     depths, shares, changed = Counter[int](), [], 0
     with feedwater.Loader(natural, [policy], batch_size=1, **LOCAL) as loader:
-        for epoch in range(12):
-            for index in range(16):
-                sample = loader.replay(index, epoch)
-                draw = sample.draws[0]
-                with PIL.Image.open(natural / sample.key) as file:
-                    picture = file.convert("RGB")
-                assert len(draw["chains"]) == policy.width
-                assert sum(chain["weight"] for chain in draw["chains"]) == pytest.approx(1, abs=1e-6)
-                expected = np.asarray(mixed(policy, picture, draw, (124, 116, 104)))
-                assert np.array_equal(sample.image, expected), (epoch, index, draw)
-                changed += not np.array_equal(sample.image, np.asarray(picture))
-                shares.append(draw["weight"])
-                depths.update(len(chain["ops"]) for chain in draw["chains"])
-                names.update(op["name"] for chain in draw["chains"] for op in chain["ops"])
+        for sample, picture in replayed(loader, natural, 12):
+            draw = sample.draws[0]
+            assert len(draw["chains"]) == policy.width
+            assert sum(chain["weight"] for chain in draw["chains"]) == pytest.approx(1, abs=1e-6)
+            expected = np.asarray(mixed(policy, picture, draw, (124, 116, 104)))
+            assert np.array_equal(sample.image, expected), (sample.key, draw)
+            changed += not np.array_equal(sample.image, np.asarray(picture))
+            shares.append(draw["weight"])
+            depths.update(len(chain["ops"]) for chain in draw["chains"])
+            names.update(op["name"] for chain in draw["chains"] for op in chain["ops"])
     assert changed > 180 and names.keys() == {op.name for op in policy.ops}
     assert depths.keys() == ({policy.depth} if policy.depth > 0 else {1, 2, 3})
     assert max(names.values()) < 2 * min(names.values())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .._torchvision.timm_policies import TimmMix, TimmPolicy
-from .._torchvision.timm_sizes import TimmSize
+from .._torchvision.timm_op import TimmOp
 from ..errors import UnsupportedTransformError
 from ..transforms._checks import name_of
 from ..transforms._containers import Container
@@ -22,7 +21,7 @@ def check_followed(ops: Iterable[Op]) -> None:
     """Raises UnsupportedTransformError for an op that does not work on masks."""
     for op, filled in _walk_ops(ops, False):
         name = name_of(op)
-        if isinstance(op, (Policy, CTAugment, FiveCrop, TimmMix, TimmPolicy, TimmSize)):
+        if isinstance(op, (Policy, CTAugment, FiveCrop, TimmOp)):
             raise UnsupportedTransformError(f"{name} does not work on masks: leave it out")
         if isinstance(op, RandomRotation) and op.expand:
             raise UnsupportedTransformError(

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._common.numbers import to_whole
-from ..errors import UnsupportedTransformError
-from ..transforms._op import Op
+from ..transforms._sizes import SIDE
 from .genuine import is_own
+from .timm_op import TimmOp
 
 __all__ = ["HOME", "POLICIES", "TimmMix", "TimmPolicy"]
 
 HOME = "timm.data.auto_augment"
 FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 """Those that Pillow's warps know, by its numbers."""
-_MOST, _MOST_OPS = 65500, 64
-"""The largest magnitude, the most layers, groups and ops."""
+_MOST_OPS = 64
+"""The most layers, groups and ops."""
 
 _Row = tuple[str, float, float]
 """An op: name, probability, magnitude."""
 
 
 @dataclass(frozen=True)
-class _TimmOps(Op):
+class _TimmOps(TimmOp):
     """Of each op that is chosen: whether it comes, its magnitude, its sign and its filter."""
 
     std: float | None
@@ -39,14 +39,6 @@ class _TimmOps(Op):
     """One is chosen for each op."""
     fill: tuple[float, ...]
 
-    name = "timm's policy"
-
-    def plan(self) -> dict[str, Any]:
-        return {"op": type(self).__name__, **vars(self)}
-
-    def on_tensor(self) -> Op:
-        raise UnsupportedTransformError("timm's policies work on PIL images: put it before ToImage and ToTensor")
-
 
 @dataclass(frozen=True)
 class TimmPolicy(_TimmOps):
@@ -57,6 +49,8 @@ class TimmPolicy(_TimmOps):
     groups: tuple[tuple[_Row, ...], ...]
     weights: tuple[float, ...] | None
     """Of groups, none of which is chosen twice then; None: all alike, again and again."""
+
+    name = "RandAugment or AutoAugment"
 
     def plan(self) -> dict[str, Any]:
         return {name: value for name, value in super().plan().items() if name != "weights" or value}
@@ -75,6 +69,8 @@ class TimmMix(_TimmOps):
     """Of the beta and the Dirichlet distribution of weights."""
     blended: bool
     """Whether the picture is moved towards each chain in turn, not once towards their sum."""
+
+    name = "AugMixAugment"
 
 
 def _make_rand_augment(leaf: Any) -> TimmPolicy:
@@ -136,7 +132,7 @@ def _whole_within(what: str, value: Any, low: float, high: int) -> int:
 
 
 def _read_op(op: Any) -> _Row:
-    magnitude = _within(f"the magnitude of {op.name}", float(op.magnitude), 0, _MOST)
+    magnitude = _within(f"the magnitude of {op.name}", float(op.magnitude), 0, SIDE)
     return op.name, min(max(float(op.prob), 0.0), 1.0), magnitude
 
 
@@ -153,9 +149,9 @@ def _read_space(ops: Sequence[Any]) -> dict[str, Any]:
         raise LookupError(f"its img_mean, {fill!r}, is not a tuple of three whole numbers, and no colour for Pillow")
     return {
         "std": None if std == math.inf else _within("magnitude_std", max(std, 0.0), 0, 100),
-        "most_magnitude": _within("magnitude_max", float(first.magnitude_max or 10), 0, _MOST),
-        "translate_const": _within("translate_const", float(hparams.get("translate_const", 250)), 0, _MOST),
-        "translate_pct": _within("translate_pct", float(hparams.get("translate_pct", 0.45)), 0, _MOST),
+        "most_magnitude": _within("magnitude_max", float(first.magnitude_max or 10), 0, SIDE),
+        "translate_const": _within("translate_const", float(hparams.get("translate_const", 250)), 0, SIDE),
+        "translate_pct": _within("translate_pct", float(hparams.get("translate_pct", 0.45)), 0, SIDE),
         "interpolation": _read_filters(first.kwargs["resample"]),
         "fill": tuple(map(float, fill)),
     }

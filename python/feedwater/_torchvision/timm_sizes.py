@@ -8,34 +8,16 @@ from typing import Any
 
 from .. import transforms
 from .._common.numbers import to_whole
-from ..errors import UnsupportedTransformError
-from ..transforms._checks import check_number
+from ..transforms._checks import check_number, to_positive
 from ..transforms._op import Op
-from ..transforms._sizes import check_filter, check_look, plan_look
+from ..transforms._sizes import SIDE, check_filter, check_look, plan_look
+from .timm_op import TimmOp
 
-__all__ = ["SIZES", "TimmSize"]
-
-_MOST = 65500
-"""The longest side that there is."""
-
-
-class TimmSize(Op):
-    """One of these classes. It works on pictures, as timm puts it before what makes tensors."""
-
-    def plan(self) -> dict[str, Any]:
-        return {"op": type(self).__name__, **vars(self)}
-
-    def on_tensor(self) -> Op:
-        raise UnsupportedTransformError(f"timm's {self.name} works on PIL images: put it before ToImage and ToTensor")
-
-    @property
-    def name(self) -> str:
-        """The class of timm."""
-        raise NotImplementedError
+__all__ = ["SIZES"]
 
 
 @dataclass(frozen=True)
-class TimmResize(TimmSize):
+class TimmResize(TimmOp):
     """ResizeKeepRatio: the picture covers `size` or fits in it, with a random scale and aspect beside that."""
 
     size: tuple[int, int]
@@ -56,7 +38,7 @@ class TimmResize(TimmSize):
 
 
 @dataclass(frozen=True)
-class TimmCrop(TimmSize):
+class TimmCrop(TimmOp):
     """CenterCropOrPad, or RandomCropOrPad."""
 
     size: tuple[int, int]
@@ -80,7 +62,7 @@ class TimmCrop(TimmSize):
 
 
 @dataclass(frozen=True)
-class TimmTrim(TimmSize):
+class TimmTrim(TimmOp):
     """TrimBorder."""
 
     border_size: int
@@ -117,15 +99,15 @@ def _crop(leaf: Any) -> Op:
 
 def _trim(leaf: Any) -> Op:
     border = to_whole(leaf.border_size)
-    if border is None or not 0 <= border < _MOST:
+    if border is None or not 0 <= border < SIDE:
         raise LookupError(f"border_size={leaf.border_size!r} is not a whole number from 0 on")
     return TimmTrim(border)
 
 
 def _sides(size: Any) -> tuple[int, int]:
     """Height and width. timm counts with fractions too, which no picture has."""
-    sides = tuple(map(to_whole, size))
-    if len(sides) != 2 or not all(side and 0 < side < _MOST for side in sides):
+    sides = tuple(map(to_positive, size))
+    if len(sides) != 2 or not all(side and side < SIDE for side in sides):
         raise LookupError(f"size={size!r} is not of two whole numbers from 1 on")
     return sides  # type: ignore[return-value]
 
@@ -133,7 +115,7 @@ def _sides(size: Any) -> tuple[int, int]:
 def _ends(argument: str, values: Any, probability: float) -> tuple[float, float]:
     """The ends of a range, in order. Without a probability nobody asks for them."""
     ends = tuple(sorted(map(float, values))) if probability else (1.0, 1.0)
-    if len(ends) != 2 or not 1 / 1024 <= ends[0] <= ends[1] <= _MOST:
+    if len(ends) != 2 or not 1 / 1024 <= ends[0] <= ends[1] <= SIDE:
         raise LookupError(f"{argument}={values!r} is not of two positive numbers")
     return ends
 

@@ -13,6 +13,7 @@ from ._op import BehindToImage, Op
 
 __all__ = [
     "PADDING",
+    "SIDE",
     "OnTensor",
     "Pad",
     "RandomCrop",
@@ -34,7 +35,8 @@ _NAMES = ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos", "box", "
 _OF_PICTURES = ("box", "hamming")
 _ALIASED = ("bilinear", "bicubic")
 _MODES = ("constant", "edge", "reflect", "symmetric")
-_SIDE = 65500
+SIDE = 65500
+"""The longest side that there is."""
 
 
 def check_filter(op: Any) -> None:
@@ -272,7 +274,7 @@ def _whole_fill(fill: Sequence[float]) -> list[int]:
 def _check_border(op: Any, padding: Any) -> tuple[int, ...]:
     """(left, top, right, bottom)."""
     numbers = to_numbers(padding, to_whole)
-    if len(numbers) not in (1, 2, 4) or not all(0 <= x <= _SIDE for x in numbers):
+    if len(numbers) not in (1, 2, 4) or not all(0 <= x <= SIDE for x in numbers):
         raise _make_refusal(op, "padding", "a whole number from 0, or two, or four (left, top, right, bottom)")
     return tuple((numbers * 4)[:4])
 
