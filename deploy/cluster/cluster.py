@@ -28,6 +28,9 @@ PODS = "fd00:88::/64" if SIX else "10.88.0.0/16"
 ALL = "::" if SIX else "0.0.0.0"  # noqa: S104 - of namespaces that nobody else reaches
 DOMAIN = "cluster.local"
 PAUSE, TRAINER_IMAGE = "feedwater.test/pause:1", "registry.example.org/train:1"
+VERSION = (ROOT / "deploy" / "helm" / "feedwater" / "Chart.yaml").read_text().split("\nappVersion: ")[1].split()[0]
+IMAGE, SENT = f"docker.io/library/feedwater:{VERSION}", f"registry.example.org/feedwater:{VERSION}"
+"""Our image as `make image` calls it, and where the page sends it."""
 
 
 def in_url(address: str) -> str:
@@ -258,6 +261,7 @@ class Cluster:
         write_pause(self.folder / "pause.tar", PROGRAMS / "pause", PAUSE)
         self.import_image(self.folder / "pause.tar")
         self.import_image(ROOT / "dist" / "image.tar")
+        self.ctr("-n", "k8s.io", "images", "tag", IMAGE, SENT)
 
     def start_kubelet(self) -> None:
         """Starts the kubelet."""

@@ -32,7 +32,7 @@ def start_keda(cluster: Cluster) -> None:
     certificates.mkdir()
     names = f"DNS:{SERVER}.{NAMESPACE}.svc,IP:127.0.0.1,IP:{HERE}"
     subprocess.run(["bash", "-euc", CERTIFICATE, "keda", certificates, names], check=True, capture_output=True)
-    cluster.kubectl("apply", "--server-side", "-f", _definitions())
+    cluster.kubectl("apply", "--server-side", "-f", definitions())
     cluster.apply(*_objects((certificates / "ca.crt").read_bytes()))
     _start_programs(cluster, certificates)
 
@@ -43,7 +43,7 @@ def start_keda(cluster: Cluster) -> None:
     await_that("KEDA's metrics are there", is_there, 60, cluster.tails)
 
 
-def _definitions() -> Path:
+def definitions() -> Path:
     """The definitions of its objects, as its module has them."""
     command = ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2"]
     folder = subprocess.run(command, cwd=MODULE, check=True, capture_output=True, text=True).stdout.strip()

@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from keda import start_keda
 from scaling import Watch, changes, has_stream, watched
 from workload import CHART, NAMESPACE, SMALL, Training, await_nodes, helm, pods, steps_a_second
 
-from cluster import Cluster, processes_of
+from cluster import SENT, Cluster, processes_of
 from enginetest.job import told_undisturbed
 from enginetest.pages import ROOT, blocks
 from enginetest.plot import Panel, draw
@@ -45,21 +46,33 @@ PLOTS = ROOT / "dist"
 
 
 @pytest.fixture(scope="module")
-def pod(cluster: Cluster, namespace: str) -> Iterator[float]:
-    """Steps a second that one of six pods makes. KEDA has them afterwards, as the page says, and takes all away."""
-    values = "data.imagenet.claim=imagenet,insecure=true,resources.limits.cpu=150m,drainTimeout=5"
+def upgraded(cluster: Cluster, namespace: str) -> Iterator[tuple[float, Watch]]:
+    """Steps a second that one of six pods makes, and what was seen while KEDA got them, as the page says.
+
+    All is taken away afterwards.
+    """
+    values = f"image.repository={SENT.rpartition(':')[0]},data.imagenet.claim=imagenet,insecure=true"
+    values += ",resources.limits.cpu=150m,drainTimeout=5"
     helm(cluster, "install", "feedwater", str(CHART), *SMALL, "--set", f"{values},replicas={MANY}")
     await_nodes(cluster, MANY)
     one = steps_a_second(cluster, 150, *SHAPE) / MANY
     report(f"one of {MANY} pods makes {one * 32:.0f} samples a second")
     start_keda(cluster)
     page = cluster.folder / "values.yaml"
-    page.write_text(blocks("docs/kubernetes.md", "yaml")[2])
+    (text,) = [block for block in blocks("docs/kubernetes.md", "yaml") if "\nkeda:" in block]
+    page.write_text(text)
     changed = f"{values},keda.maxReplicas=9,keda.cooldownPeriod={COOLDOWN}"
-    helm(cluster, "upgrade", "feedwater", str(CHART), "--values", str(page), *SMALL, "--set", changed)
-    cluster.kubectl("-n", NAMESPACE, "rollout", "status", "deployment/feedwater-scaler", "--timeout=60s")
-    yield one
+    with watched() as watch:
+        helm(cluster, "upgrade", "feedwater", str(CHART), "--values", str(page), *SMALL, "--set", changed)
+        cluster.kubectl("-n", NAMESPACE, "rollout", "status", "deployment/feedwater-scaler", "--timeout=60s")
+    yield one, watch
     helm(cluster, "uninstall", "feedwater", "--wait")
+
+
+@pytest.fixture(scope="module")
+def pod(upgraded: tuple[float, Watch]) -> float:
+    """Steps a second that one pod makes. KEDA has them."""
+    return upgraded[0]
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +127,14 @@ def plot(watch: Watch, jobs: dict[str, Training], name: str) -> None:
     panels = [Panel("pods", {"wanted": wanted, "replicas": replicas}), Panel("seconds a step waits", waits)]
     draw(PLOTS / f"{name}.svg", panels)
     report(f"dist/{name}.svg")
+
+
+def test_the_upgrade_takes_no_pod_away(upgraded: tuple[float, Watch]) -> None:
+    """Until a scaler says how many there should be, there are as many as before."""
+    seen = upgraded[1].samples
+    before = list(takewhile(lambda sample: not any(n is not None for n in sample.wanted.values()), seen))
+    report(f"KEDA gets {MANY} pods: {len(before)} looks before a scaler knows, {len(seen)} in all")
+    assert {s.replicas for s in before if s.replicas is not None} == {MANY}, upgraded[1].story(seen[0].at)
 
 
 def test_without_a_job_there_is_no_pod(watch: Watch) -> None:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
+from keda import CERTIFICATE, definitions
 from workload import CHART, NAMESPACE, SMALL, Training, await_nodes, helm, ready
 
 from cluster import Cluster
 from enginetest.job import told_in, undisturbed
-from enginetest.pages import ROOT, blocks
-from enginetest.processes import await_that
+from enginetest.pages import ROOT, blocks, replaced
+from enginetest.processes import Process, await_that
 from enginetest.report import report
 
 CLUSTER = ROOT / "deploy" / "cluster"
 STEPS = ("--steps", "40", "--batch", "32", "--picture", "64")
+
+
+def shell_lines() -> list[str]:
+    """The lines that the page has people type, continued ones as one."""
+    return [line for block in blocks("docs/kubernetes.md", "sh") for line in block.replace("\\\n", " ").splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +33,7 @@ def installed(cluster: Cluster, namespace: str) -> float:
     commands = [
         line
         for line in blocks("docs/kubernetes.md", "sh")[0].replace("\\\n", " ").splitlines()
-        if not line.startswith("make ")
+        if not line.startswith(("make ", "skopeo "))  # cluster.py has the image where these send it
     ]
     assert [c.split()[0] for c in commands] == ["helm", "kubectl"]
     began = time.monotonic()
@@ -185,12 +193,93 @@ def test_a_secret_that_is_missing(installed: float, cluster: Cluster) -> None:
     await_nodes(cluster, 3)
 
 
-def test_manifests_without_helm(installed: float, cluster: Cluster) -> None:
-    """`kubectl apply -f deploy/kubernetes` is taken as it is by the API server."""
-    said = cluster.kubectl(
-        "apply", "--dry-run=server", "--server-side", "--force-conflicts", "-f", ROOT / "deploy/kubernetes"
+def replicas(cluster: Cluster) -> int:
+    """How many nodes the Deployment asks for."""
+    found: int = cluster.get("-n", NAMESPACE, "deployment", "feedwater")["spec"]["replicas"]
+    return found
+
+
+def test_keda_keeps_the_nodes_that_there_are(installed: float, cluster: Cluster) -> None:
+    """KEDA's objects are known and nobody follows them: what changes the number is the upgrade alone."""
+    cluster.kubectl("apply", "--server-side", "-f", definitions())
+    served = ("scaledobjects", "triggerauthentications")
+
+    def says() -> str:
+        return cluster.kubectl("get", "--raw", "/apis/keda.sh/v1alpha1", check=False)
+
+    await_that("the API server has them", lambda: all(f'"name":"{kind}"' in says() for kind in served), 30, says)
+    for there in (2, 0):
+        cluster.kubectl("-n", NAMESPACE, "scale", "deployment/feedwater", f"--replicas={there}")
+        for upgrade in ("first", "next"):
+            helm(cluster, "upgrade", "feedwater", str(CHART), "--reuse-values", "--set", "keda.enabled=true")
+            assert replicas(cluster) == there, upgrade
+    helm(cluster, "rollback", "feedwater", "1")
+    await_nodes(cluster, 3)
+
+
+def test_who_may_edit_installs_it(installed: float, cluster: Cluster) -> None:
+    """ClusterRole edit allows all objects of rbac.create=false, and not the Role."""
+    account = f"{NAMESPACE}:editor"
+    cluster.kubectl("-n", NAMESPACE, "create", "serviceaccount", "editor")
+    cluster.kubectl(
+        "-n", NAMESPACE, "create", "rolebinding", "editor", "--clusterrole=edit", f"--serviceaccount={account}"
     )
-    assert "deployment.apps/feedwater" in said
+
+    def apply(create: str) -> str:
+        values = ("--values", str(CHART / "ci" / "edit.yaml"), "--set", f"rbac.create={create}")
+        objects = helm(cluster, "template", "other", str(CHART), "--kube-version", "1.36", *values)
+        return cluster.kubectl(
+            "apply", "--dry-run=server", f"--as=system:serviceaccount:{account}", "-f", "-", text=objects
+        )
+
+    assert "deployment.apps/other-feedwater-scaler" in apply("false")
+    with pytest.raises(AssertionError, match=r'cannot \w+ resource "roles"'):
+        apply("true")
+    cluster.kubectl("-n", NAMESPACE, "delete", "rolebinding/editor", "serviceaccount/editor")
+
+
+def test_the_page_by_port_forward(installed: float, cluster: Cluster) -> None:
+    """The command that shows a node's page."""
+    (command,) = [line for line in shell_lines() if "port-forward" in line]
+    forward = Process(["bash", "-euc", f"exec {command}"], cluster.folder / "log" / "forward", cluster.env)
+    try:
+        await_that("it forwards", lambda: "Forwarding from" in forward.said(), 30, forward.tail)
+        with urllib.request.urlopen("http://127.0.0.1:7071/", timeout=10) as answer:
+            assert b"<html" in answer.read().lower()
+    finally:
+        forward.stop()
+
+
+def test_who_is_let_in(installed: float, cluster: Cluster, pictures: Path, tmp_path: Path) -> None:
+    """The page's Secrets, its values, and what it adds to the Job."""
+    (block,) = [block for block in blocks("docs/kubernetes.md", "sh") if "create secret" in block]
+    (values,) = [text for text in blocks("docs/kubernetes.md", "yaml") if "\nidentities:" in text]
+    (more,) = [text for text in blocks("docs/kubernetes.md", "yaml") if "ca.crt" in text]
+    subprocess.run(
+        ["bash", "-euc", CERTIFICATE, "keys", tmp_path, "DNS:feedwater.feedwater.svc"], check=True, capture_output=True
+    )
+    (tmp_path / "tokens").write_text("team-a 0123456789abcdef\nscaler fedcba9876543210\n")
+    (tmp_path / "token").write_text("0123456789abcdef\n")
+    (tmp_path / "values.yaml").write_text(values)
+    *secrets, upgrade = block.splitlines()
+    for line in secrets:
+        cluster.run("bash", "-euc", f"cd {tmp_path}; {line}")
+    upgrade = replaced(upgrade, {"values.yaml": str(tmp_path / "values.yaml")})
+    cluster.run("bash", "-euc", f"{upgrade} {' '.join(SMALL)}")
+    cluster.kubectl("-n", NAMESPACE, "rollout", "status", "deployment/feedwater", "--timeout=120s")
+    await_nodes(cluster, 3)
+    ca, token = {"FEEDWATER_TLS_CA": "/etc/feedwater/ca.crt"}, {"FEEDWATER_TOKEN_FILE": "/etc/feedwater/token"}
+    job = Training(cluster, "known", STEPS, env=ca | token, more=more)
+    assert job.digest() == undisturbed(pictures / "train", *STEPS)
+    job.delete()
+    job = Training(cluster, "unknown", ["--start-timeout", "6", *STEPS], env=ca, more=more)
+    said = await_that("it gives up", lambda: re.search(".*Error: .*", job.log()), 60, job.log)[0]
+    report(said[:300])
+    assert "token" in said, said
+    job.delete()
+    helm(cluster, "rollback", "feedwater", "1")
+    await_nodes(cluster, 3)
+    cluster.kubectl("-n", NAMESPACE, "delete", "secret", "feedwater-tls", "feedwater-tokens", "feedwater-team-a")
 
 
 def test_nothing_is_left(installed: float, cluster: Cluster) -> None:
@@ -204,3 +293,15 @@ def test_nothing_is_left(installed: float, cluster: Cluster) -> None:
         return set(cluster.kubectl("-n", NAMESPACE, "get", kinds, "-o", "name").split()) - others
 
     await_that("nothing is left", lambda: not left(), 90, lambda: str(left()))
+
+
+def test_manifests_without_helm(installed: float, cluster: Cluster) -> None:
+    """What is applied is taken, and deleting it leaves the namespace, with what people have there."""
+    apply, delete = [line for line in shell_lines() if "-f deploy/kubernetes" in line]
+    assert [line.split()[1] for line in (apply, delete)] == ["apply", "delete"]
+    assert "deployment.apps/feedwater created" in cluster.run("bash", "-euc", apply)
+    cluster.run("bash", "-euc", delete)
+    assert "deletionTimestamp" not in cluster.get("namespace", NAMESPACE)["metadata"]
+    claim = cluster.get("-n", NAMESPACE, "persistentvolumeclaim", "imagenet")
+    assert claim["status"]["phase"] == "Bound"
+    assert "deletionTimestamp" not in claim["metadata"]

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from cluster import TRAINER_IMAGE, Cluster, processes_of
@@ -59,7 +60,10 @@ def make_namespace(cluster: Cluster, folder: Path) -> str:
 
 
 class Training:
-    """A Job of the page, with this tree's trainer. `options` are those of enginetest/trainer.py."""
+    """A Job of the page, with this tree's trainer. `options` are those of enginetest/trainer.py.
+
+    `more` is what the page adds below spec.template.spec of it.
+    """
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Training:
         account: str = "default",
         image: str = TRAINER_IMAGE,
         env: dict[str, str] | None = None,
+        more: str = "",
     ):
         # Logs of a pod are there for a while after it: no two jobs have one name.
         self.cluster, self.name = cluster, f"{name}-{next(NUMBERS)}"
@@ -82,6 +87,11 @@ class Training:
         # Python as the first process of a pod does not hear SIGTERM: without this it trains on for 30 s.
         pod["terminationGracePeriodSeconds"] = 1
         pod["containers"][0]["env"] = [{"name": name, "value": value} for name, value in (env or {}).items()]
+        if more:
+            head = "apiVersion: v1\nkind: Pod\nmetadata: {name: more}\nspec:\n"
+            added = _to_json(cluster, head + indent(more, "  "))["spec"]
+            pod["volumes"] = added["volumes"]
+            pod["containers"][0]["volumeMounts"] = added["containers"][0]["volumeMounts"]
         cluster.apply(job)
 
     def log(self) -> str:

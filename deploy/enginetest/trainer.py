@@ -53,7 +53,7 @@ def train(options: argparse.Namespace) -> None:
         num_replicas=1,
         fields=("image", "label", "index"),
         nodes=options.nodes,
-        insecure=bool(options.nodes),
+        insecure=bool(options.nodes) and "FEEDWATER_TLS_CA" not in os.environ,
         start_timeout=options.start_timeout,
     )
     if options.state:

@@ -1,5 +1,5 @@
 // Package chart renders Feedwater's Helm chart as `helm template` does, without a cluster: values are checked by the chart's schema, and nothing is
-// looked up. Folders and files are paths of this machine.
+// looked up but what a Release says is there. Folders and files are paths of this machine.
 package chart
 
 import (
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -24,6 +25,8 @@ type Release struct {
 	Name, Namespace string
 	// Values go before those of the chart.
 	Values map[string]any
+	// Cluster is what templates look up; nil: nothing is there.
+	Cluster engine.ClientProvider
 }
 
 // ReadValues reads a file of values.
@@ -46,7 +49,7 @@ func Render(dir string, r Release) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := engine.Render(c, values)
+	texts, err := render(c, values, r.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +60,13 @@ func Render(dir string, r Release) (map[string]string, error) {
 		}
 	}
 	return byName, nil
+}
+
+func render(c *helmchart.Chart, values chartutil.Values, cluster engine.ClientProvider) (map[string]string, error) {
+	if cluster == nil {
+		return engine.Render(c, values)
+	}
+	return engine.RenderWithClientProvider(c, values, cluster)
 }
 
 // Documents are the objects of rendered templates, as JSON, in the order of the templates' names.

@@ -5,17 +5,8 @@ import (
 	"strings"
 )
 
-// namespace is the first of the manifests, which the chart does not have: Helm makes one by --create-namespace.
-const namespace = `apiVersion: v1
-kind: Namespace
-metadata:
-  name: feedwater
-  labels:
-    pod-security.kubernetes.io/enforce: restricted
-    pod-security.kubernetes.io/warn: restricted
-`
-
-// Manifests are the chart of a folder rendered with its least values, by name of file, as deploy/kubernetes has them.
+// Manifests are the chart of a folder rendered with its least values, by name of file, as deploy/kubernetes has them. The namespace is not among
+// them: `kubectl delete -f` would take with it what people have there.
 func Manifests(dir string) (map[string]string, error) {
 	values, err := ReadValues(filepath.Join(dir, "ci", "minimal.yaml"))
 	if err != nil {
@@ -25,7 +16,6 @@ func Manifests(dir string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts["0-namespace.yaml"] = namespace
 	delete(texts, Notes)
 	for name, text := range texts {
 		text = strings.ReplaceAll(text, "app.kubernetes.io/managed-by: Helm\n", "app.kubernetes.io/managed-by: kubectl\n")

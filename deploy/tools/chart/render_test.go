@@ -33,7 +33,6 @@ const (
 // kinds are those that the chart makes, but KEDA's, each with a new object of its type.
 var kinds = map[string]func() any{
 	"v1 ConfigMap":                             func() any { return new(corev1.ConfigMap) },
-	"v1 Namespace":                             func() any { return new(corev1.Namespace) },
 	"v1 Service":                               func() any { return new(corev1.Service) },
 	"v1 ServiceAccount":                        func() any { return new(corev1.ServiceAccount) },
 	"apps/v1 Deployment":                       func() any { return new(appsv1.Deployment) },
@@ -70,7 +69,7 @@ func decode(object []byte) (any, error) {
 func valueFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "ci", "*.yaml"))
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 7 {
 		t.Fatalf("%q, %v", files, err)
 	}
 	return files
@@ -83,15 +82,26 @@ func objects(t *testing.T, file string) []any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts, err := chart.Render(dir, chart.Release{Name: "feedwater", Namespace: namespace, Values: values})
+	return rendered(t, chart.Release{Name: "feedwater", Namespace: namespace, Values: values})
+}
+
+// rendered are the objects of a release.
+func rendered(t *testing.T, r chart.Release) []any {
+	t.Helper()
+	texts, err := chart.Render(dir, r)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return decodeAll(t, texts)
+}
+
+// decodeAll are the objects of rendered templates; one that does not fit its type fails the test.
+func decodeAll(t *testing.T, texts map[string]string) (all []any) {
+	t.Helper()
 	documents, err := chart.Documents(texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []any
 	for _, d := range documents {
 		o, err := decode(d)
 		if err != nil {
@@ -209,13 +219,37 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// deploy/kubernetes has objects of the chart's kinds alone. A namespace is none: who deletes the folder's objects would delete claims, Secrets and Jobs.
+func TestKindsOfManifests(t *testing.T) {
+	texts, err := chart.Manifests(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(decodeAll(t, texts)); n != 8 {
+		t.Errorf("%d objects", n)
+	}
+	for name, text := range texts {
+		if strings.Contains(text, "kind: Namespace\n") || strings.Contains(text, "kind: PersistentVolumeClaim\n") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
+
 // Whoever installs the chart is told how trainers name the nodes, and what is not protected.
 func TestNotes(t *testing.T) {
-	for file, says := range map[string][]string{
-		"minimal.yaml":  {`nodes="k8s:prod/feedwater:grpc"`, "feedwater-nodes", "data imagenet.", "WARNING: nothing is encrypted"},
-		"hostpath.yaml": {"WARNING: imagenet is a folder of each machine"},
-		"keda.yaml":     {"FEEDWATER_SCALER=feedwater-scaler.prod.svc:7072"},
-		"tokens.yaml":   {"data faces, imagenet."},
+	for file, c := range map[string]struct{ says, never []string }{
+		"minimal.yaml": {
+			says:  []string{`nodes="k8s:prod/feedwater:grpc"`, "feedwater-nodes", `nodes="dns:feedwater.prod.svc:7070"`, "data imagenet.", "WARNING: nothing is encrypted"},
+			never: []string{"Prometheus", "KEDA"},
+		},
+		"hostpath.yaml": {says: []string{"WARNING: imagenet is a folder of each machine"}},
+		"edit.yaml":     {says: []string{`nodes="dns:feedwater.prod.svc:7070"`}, never: []string{"k8s:", "Role"}},
+		"full.yaml":     {never: []string{"Prometheus"}},
+		"keda.yaml": {
+			says:  []string{"FEEDWATER_SCALER=feedwater-scaler.prod.svc:7072", "lets a Prometheus of the namespace prod", "lets KEDA in from the namespace keda."},
+			never: []string{"WARNING"},
+		},
+		"tokens.yaml": {says: []string{"data faces, imagenet."}, never: []string{"WARNING"}},
 	} {
 		values, err := chart.ReadValues(filepath.Join(dir, "ci", file))
 		if err != nil {
@@ -225,13 +259,15 @@ func TestNotes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range says {
+		for _, s := range c.says {
 			if !strings.Contains(texts[chart.Notes], s) {
 				t.Errorf("%s: no %q in\n%s", file, s, texts[chart.Notes])
 			}
 		}
-		if strings.Contains(texts[chart.Notes], "WARNING") && (file == "keda.yaml" || file == "tokens.yaml") {
-			t.Errorf("%s: %s", file, texts[chart.Notes])
+		for _, s := range c.never {
+			if strings.Contains(texts[chart.Notes], s) {
+				t.Errorf("%s: %q in\n%s", file, s, texts[chart.Notes])
+			}
 		}
 	}
 }

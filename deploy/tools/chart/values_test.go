@@ -82,6 +82,22 @@ func TestWrongValues(t *testing.T) {
 		{"data.imagenet.hostPath=relative,insecure=true", "'/data/imagenet/hostPath'"},
 		{"data.Image_Net.claim=a,insecure=true", "Image_Net"},
 		{"data.imagenet.clam=a,insecure=true", "'clam'"},
+		{"data.imagenet.claim=a,insecure=true,cache.read=-1", "'/cache/read'"},
+		{"data.imagenet.claim=a,insecure=true,config.read-cache=/var/cache/feedwater/x", "'read-cache'"},
+		{"data.imagenet.claim=a,insecure=true,config.read-cache-limit=9GiB", "'read-cache-limit'"},
+		{"data.imagenet.claim=a,insecure=true,config.index-progressive=9GiB", "'index-progressive'"},
+		{"data.imagenet.claim=a,insecure=true,fullnameOverride=a.b", "'/fullnameOverride'"},
+		{"data.imagenet.claim=a,insecure=true,fullnameOverride=1a", "'/fullnameOverride'"},
+		{"data.imagenet.claim=a,insecure=true,nameOverride=a.b", "'fullnameOverride'"},
+		{"data.imagenet.claim=a,insecure=true,keda.enabled=true,keda.namespace=a.b", "'/keda/namespace'"},
+		{"data.imagenet.claim=a,insecure=true,keda.enabled=true,keda.minReplicas=3,keda.maxReplicas=2", "'keda.minReplicas'"},
+		{"data.imagenet.claim=a,insecure=true,rbac.create=no", "'/rbac/create'"},
+		{"data.imagenet.claim=a,tls.secret=b,tls.clientCertificates=true,metrics.podMonitor.enabled=true", "'/metrics/podMonitor/clientCertificate/secret'"},
+		{"data.imagenet.claim=a,tls.secret=b,tls.clientCertificates=true,metrics.podMonitor.enabled=true,metrics.podMonitor.token.secret=c", "'/tokens/secret'"},
+		{"data.imagenet.claim=a,tls.secret=b,tokens.secret=c,metrics.podMonitor.enabled=true", "'/metrics/podMonitor/token/secret'"},
+		{"data.imagenet.claim=a,tls.secret=b,metrics.podMonitor.enabled=true,metrics.podMonitor.clientCertificate.secret=c", "'/tls/clientCertificates'"},
+		{"data.imagenet.claim=a,tls.secret=b,tokens.secret=c,identities.x.weight=2,metrics.podMonitor.enabled=true,metrics.podMonitor.token.secret=d", "'identities'"},
+		{"data.imagenet.claim=a,tls.secret=b,tokens.secret=c,identities.x.weight=2,keda.enabled=true,scaler.tls.secret=d,scaler.token.secret=e", "'identities'"},
 	} {
 		values, err := strvals.Parse(c.set)
 		if err != nil {
@@ -93,5 +109,24 @@ func TestWrongValues(t *testing.T) {
 		} else if !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%s: no %s in %v", c.set, c.names, err)
 		}
+	}
+}
+
+// A release whose name cannot be that of a Service needs another one by fullnameOverride.
+func TestNamesOfReleases(t *testing.T) {
+	for name, override := range map[string]string{"feedwater": "", "a.feedwater": "b", "1feedwater": "b", "a.b": "c", "2026": "c", "x": ""} {
+		values := map[string]any{"data": map[string]any{"imagenet": map[string]any{"claim": "a"}}, "insecure": true}
+		_, err := chart.Render(dir, chart.Release{Name: name, Namespace: namespace, Values: values})
+		if override == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), "'fullnameOverride'") {
+			t.Errorf("%s: %v", name, err)
+		}
+		values["fullnameOverride"] = override
+		rendered(t, chart.Release{Name: name, Namespace: namespace, Values: values})
 	}
 }

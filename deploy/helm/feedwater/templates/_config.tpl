@@ -2,7 +2,7 @@
 {{- define "feedwater.config" -}}
 data:
   {{- range $name, $place := .Values.data }}
-  {{ $name }}: {{ with $place.url }}{{ quote . }}{{ else }}/data/{{ $name }}{{ end }}
+  {{ quote $name }}: {{ $place.url | default (printf "/data/%s" $name) | quote }}
   {{- end }}
 listen: :7070
 http: :7071
@@ -11,6 +11,13 @@ cache-dir: /var/cache/feedwater
 cache-limit: {{ .Values.cache.lists }}GiB
 index-limit: {{ .Values.cache.index }}GiB
 table-limit: {{ .Values.cache.tables }}GiB
+{{- with .Values.cache.progressive }}
+index-progressive: {{ . }}GiB
+{{- end }}
+{{- with .Values.cache.read }}
+read-cache: /var/cache/feedwater/read
+read-cache-limit: {{ . }}GiB
+{{- end }}
 drain-timeout: {{ .Values.drainTimeout }}s
 {{- if .Values.insecure }}
 insecure: true
@@ -31,4 +38,10 @@ identities:
 {{- with .Values.config }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* The GiB that all of it may take on the pod's own disk, and one more. */ -}}
+{{- define "feedwater.cacheSize" -}}
+{{- $tables := mul .Values.cache.tables (max 1 (len .Values.identities)) -}}
+{{- add .Values.cache.lists .Values.cache.index $tables .Values.cache.progressive .Values.cache.read 1 -}}
 {{- end }}

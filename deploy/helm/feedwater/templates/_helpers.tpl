@@ -11,8 +11,8 @@
 {{- end }}
 
 {{- define "feedwater.selector" -}}
-app.kubernetes.io/name: {{ include "feedwater.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "feedwater.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -24,8 +24,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 
 {{- define "feedwater.metadata" -}}
-name: {{ .name }}
-namespace: {{ .root.Release.Namespace }}
+name: {{ quote .name }}
+namespace: {{ quote .root.Release.Namespace }}
 labels:
   {{- include "feedwater.labels" . | nindent 2 }}
 {{- end }}
@@ -38,6 +38,25 @@ labels:
 
 {{- define "feedwater.scaled" -}}
 {{- if or .Values.scaler.enabled .Values.keda.enabled }}true{{ end }}
+{{- end }}
+
+{{- /* How the scaler names the nodes. EndpointSlices take the Role; the Service's name in DNS takes no rights. */ -}}
+{{- define "feedwater.nodes" -}}
+{{- $name := include "feedwater.fullname" . -}}
+{{- if .Values.rbac.create }}k8s:{{ .Release.Namespace }}/{{ $name }}:grpc
+{{- else }}dns:{{ $name }}.{{ .Release.Namespace }}.svc:7070
+{{- end }}
+{{- end }}
+
+{{- /* How many nodes the Deployment asks for; empty: nothing is said, and the API server makes it one where there is none yet.
+Under KEDA it is the number that there is. Left out, a number that an earlier revision had would be removed by Helm, and become one. Nothing is said
+without a cluster, as in helm template, and where there is no Deployment yet. */ -}}
+{{- define "feedwater.replicas" -}}
+{{- if not .Values.keda.enabled }}{{ .Values.replicas }}
+{{- else }}
+{{- $there := lookup "apps/v1" "Deployment" .Release.Namespace (include "feedwater.fullname" .) -}}
+{{- if $there }}{{ $there.spec.replicas }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "feedwater.podSecurity" -}}
@@ -73,6 +92,25 @@ livenessProbe:
   labelSelector:
     matchLabels:
       {{- include "feedwater.selector" . | nindent 6 }}
+{{- end }}
+
+{{- /* On which machines pods may run, of the values of nodes or of those of the scaler. */ -}}
+{{- define "feedwater.placement" -}}
+{{- with .priorityClassName }}
+priorityClassName: {{ quote . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "feedwater.ourPods" -}}
