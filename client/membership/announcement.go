@@ -20,6 +20,8 @@ const (
 	staleAfter = 10 * time.Minute
 	// announcementMark begins announcements, and tells them from files that people write and nobody renews.
 	announcementMark = "# Announced by its node, which renews this file"
+	// announcementMode lets trainers of other users read an announcement, whatever the node's umask.
+	announcementMode = 0o644
 )
 
 // Announcement is a file with the address of one node, in a folder that trainers know as file:FOLDER. Its methods call
@@ -74,7 +76,10 @@ func (a *Announcement) Path() string { return a.path }
 // node's.
 func (a *Announcement) write() error {
 	place := filepath.Join(filepath.Dir(a.path), "."+filepath.Base(a.path)+".tmp")
-	err := os.WriteFile(place, []byte(a.text), 0o644)
+	err := os.WriteFile(place, []byte(a.text), announcementMode)
+	if err == nil {
+		err = os.Chmod(place, announcementMode)
+	}
 	if err == nil {
 		err = os.Rename(place, a.path)
 	}

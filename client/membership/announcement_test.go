@@ -1,12 +1,15 @@
 package membership
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // announceAs announces a node as another host's, renewed some time ago.
@@ -23,6 +26,27 @@ func announceAs(t *testing.T, folder, host, addr string, age time.Duration) stri
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Trainers of other users read what a node announces, however tight its umask is: systemd's unit has 077.
+func TestAnnouncementsAreReadable(t *testing.T) {
+	before := unix.Umask(0o077)
+	defer unix.Umask(before)
+	a, err := Announce(t.TempDir(), "cpu-1:7070")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		if info, err := os.Stat(a.Path()); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	}
+	check()
+	if err := errors.Join(os.Remove(a.Path()), a.Renew()); err != nil {
+		t.Fatal(err)
+	}
+	check()
 }
 
 // A node that announces itself is listed, is still when its file was removed by somebody, and no more when it goes.

@@ -59,6 +59,9 @@ func (f *file) readAddresses() Answer {
 		a.Nodes = append(a.Nodes, l.nodes...)
 		a.Err = errors.Join(a.Err, l.err)
 	}
+	if len(a.Nodes) == 0 && a.Err != nil {
+		a.Nodes = nil
+	}
 	return a
 }
 

@@ -219,7 +219,11 @@ func (s endpointSlices) toAnswer(k *kubernetes, namespace string) Answer {
 	for port, ips := range byPort {
 		a.Nodes = append(a.Nodes, joinPort(oneFamily(ips), port)...)
 	}
-	if len(a.Nodes) == 0 && a.Err == nil {
+	switch {
+	case len(a.Nodes) > 0:
+	case a.Err != nil:
+		a.Nodes = nil
+	default:
 		a.Err = fmt.Errorf("Service %s in namespace %s has no pod that is ready", k.service, namespace) //nolint:staticcheck // a name
 	}
 	return a

@@ -3,6 +3,7 @@ package membership
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -76,4 +77,17 @@ func (l *List) Nodes(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
+}
+
+// Trouble is why the sources list none or not all of their nodes; nil: they list all.
+func (l *List) Trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all error
+	for _, s := range l.sources {
+		if err := l.answers[s].Err; err != nil {
+			all = errors.Join(all, fmt.Errorf("%s: %w", s, err))
+		}
+	}
+	return all
 }
