@@ -201,6 +201,36 @@ func TestStallAtStart(t *testing.T) {
 	})
 }
 
+// deaf is a scaler that answers each call with its error.
+type deaf struct{ err error }
+
+func (d deaf) Tell(context.Context, *pb.OpenRequest) error { return d.err }
+
+func (deaf) Close() error { return nil }
+
+// A scaler that does not hear of a trainer without nodes is told of now and then, for nodes may never come; of one that hears there is nothing to say.
+func TestScalerThatDoesNotHear(t *testing.T) {
+	for _, d := range []struct {
+		err   error
+		times int
+	}{{errors.New("no such host"), 2}, {nil, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			o := c.options("nobody")
+			o.StartTimeout, o.Scaler = 40*time.Second, deaf{d.err}
+			f, err := client.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = f.Open(t.Context())
+			if n := strings.Count(c.log.String(), "the scaler does not hear"); n != d.times || n > 0 && !strings.Contains(c.log.String(), "no such host") {
+				t.Errorf("%v: it was said %d times, not %d:\n%s", d.err, n, d.times, c.log)
+			}
+			f.Close()
+		})
+	}
+}
+
 // half is a node that answers Open and takes no stream.
 type half struct{ node.Node }
 

@@ -397,7 +397,7 @@ func (c *crowd) grow(trainers []*trainer, done <-chan struct{}) (wanted []int) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	there, before := len(c.addrs), c.tally(trainers)
-	law.LimitNodes(period.Seconds(), float64(there), true, false, there) // somebody wanted them
+	law.LimitNodes(period.Seconds(), float64(there), true, false, there, there) // somebody wanted them
 	for {
 		select {
 		case <-tick.C:
@@ -405,7 +405,7 @@ func (c *crowd) grow(trainers []*trainer, done <-chan struct{}) (wanted []int) {
 			return wanted
 		}
 		need, blind := c.wanted()
-		n := law.LimitNodes(period.Seconds(), need, true, blind, there)
+		n := law.LimitNodes(period.Seconds(), need, true, blind, there, there)
 		wanted = append(wanted, n)
 		now := c.tally(trainers)
 		c.t.Logf("%3.0f s: %d nodes there, %d wanted; stall of the period %.2f %%; %d moves of %d batches", c.now(), there, n,

@@ -111,8 +111,8 @@ func (o *Options) dial(addr, serverName string) (node.Node, error) {
 
 // Scaler is told of trainers that wait for a node.
 type Scaler interface {
-	// Open tells it that one waits, until ctx ends. What it answers says nothing.
-	Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error)
+	// Tell tells it that one waits. The error says why it has not heard that before ctx ended.
+	Tell(context.Context, *pb.OpenRequest) error
 	// Close gives up its connection.
 	Close() error
 }

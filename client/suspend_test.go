@@ -141,6 +141,7 @@ func TestResumeMovesEveryTime(t *testing.T) {
 		"inFlight.resumed":     "is now",
 		"roster.connected":     "nodes may be chosen anew at once",
 		"scalerCalls.last":     "the scaler may be asked at once",
+		"scalerCalls.warned":   "a log may have its line earlier",
 		"member.busyUntil":     "the node's own clock",
 		"member.warned":        "a log may have its line earlier",
 		"session.firstAsked":   "compared with when the node was heard",

@@ -111,10 +111,12 @@ func shiftTime(t *time.Time, by time.Duration) {
 // so it counts for no timeout and against no node.
 const suspendedFor = 500 * time.Millisecond
 
-// scalerCalls ask a fleet's scaler for nodes, if it has one. They belong to the fleet's goroutine, but for waiting.
+// scalerCalls ask a fleet's scaler for nodes, if it has one. They belong to the fleet's goroutine, but for waiting, and
+// for warned while that is set.
 type scalerCalls struct {
 	job     *job
 	last    time.Time
+	warned  time.Time
 	waiting atomic.Bool
 }
 
@@ -122,8 +124,8 @@ type scalerCalls struct {
 // long.
 const askScalerEvery = 2 * time.Second
 
-// askScaler asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer, which
-// says nothing.
+// askScaler asks the scaler for nodes, unless that was done a short time ago. It does not wait for the answer. A scaler
+// that does not hear it is told of now and then: there may be no node for as long.
 func (c *scalerCalls) askScaler(now time.Time) {
 	o := &c.job.options
 	if o.Scaler == nil || now.Sub(c.last) < askScalerEvery || c.waiting.Load() {
@@ -135,7 +137,11 @@ func (c *scalerCalls) askScaler(now time.Time) {
 		defer c.waiting.Store(false)
 		ctx, cancel := context.WithTimeout(c.job.ctx, askScalerEvery)
 		defer cancel()
-		_, _ = o.Scaler.Open(ctx, &pb.OpenRequest{Job: o.Job})
+		err := o.Scaler.Tell(ctx, &pb.OpenRequest{Job: o.Job})
+		if err != nil && c.job.ctx.Err() == nil && now.Sub(c.warned) >= remindEvery {
+			c.warned = now
+			c.job.log.Warn("the scaler does not hear that this trainer waits for nodes", "err", err)
+		}
 	})
 }
 

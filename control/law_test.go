@@ -293,3 +293,66 @@ func lie(t *testing.T, a, b, c float64) {
 		}
 	}
 }
+
+// Nodes that were asked for and do not come take nothing back, however long that takes: an engine has them in a queue.
+// What no job needs any more goes after 120 s all the same.
+func TestNodesThatDoNotCome(t *testing.T) {
+	var s Scaler
+	last := 0
+	for i := range 80 { // 20 minutes
+		now := 2
+		if i < 20 {
+			now = max(2, last) // what was asked for of late counts as starting
+		}
+		n := s.LimitNodes(15, 100, true, false, now, 2)
+		if n < last {
+			t.Fatalf("period %d: %d nodes after %d", i, n, last)
+		}
+		last = n
+	}
+	if last != 100 {
+		t.Errorf("%d nodes, want 100", last)
+	}
+	for i := range 9 {
+		if n := s.LimitNodes(15, 3, true, false, 2, 2); (i < 8) != (n == 100) || i == 8 && n != 3 {
+			t.Errorf("%d s later: %d nodes", 15*(i+1), n)
+		}
+	}
+}
+
+// Six nodes each do more than five do, so that five seem enough where six are needed. One fewer is tried, and after that
+// hardly ever again; one fewer that is enough is not forgotten.
+func TestOneFewerThatIsTakenBack(t *testing.T) {
+	var s Scaler
+	n, changes := 6, 0
+	s.LimitNodes(0, 6, true, false, 6, 6)
+	period := func(need float64) {
+		before := n
+		if n = s.LimitNodes(15, need, true, false, n, n); n != before {
+			changes++
+		}
+	}
+	for range 240 { // an hour
+		need := 6.0
+		if n == 6 {
+			need = 5
+		}
+		period(need)
+	}
+	if changes != 4 {
+		t.Errorf("%d changes in an hour: after 300 s, and after 1200 s more", changes)
+	}
+	changes = 0
+	for range 400 {
+		period(4)
+	}
+	if n != 4 {
+		t.Errorf("%d nodes, want 4", n)
+	}
+	for range 21 {
+		period(3)
+	}
+	if n != 3 {
+		t.Errorf("%d nodes 315 s after 4 were asked for last", n)
+	}
+}

@@ -11,8 +11,11 @@ const (
 	busyLeast       = 0.05 // share of the period that a node must have had work in, to tell what it can do
 	downSeconds     = 120.0
 	oneSeconds      = 300.0 // for one fewer: or else a demand between two numbers has a node come and go
-	blindGrowth     = 1.5   // where only waiting is known
-	growthFactor    = 2     // at most, per period; or
+	regretFactor    = 4     // times as long, each time that one fewer is taken back within downSeconds
+	longestPatience = 3600.0
+	blindGrowth     = 1.5 // where only waiting is known
+	blindMost       = 4   // times the nodes that are there: until some of them come, no more are guessed
+	growthFactor    = 2   // at most, per period; or
 	growthNodes     = 4
 	maxNodes        = 1 << 20
 )
@@ -33,6 +36,10 @@ type Scaler struct {
 	effective Average // core-seconds per second that a node does while it has work
 	cores     Average
 	requests  []pastRequest
+	answer    float64 // the last one that was bounded
+	patience  float64 // seconds for which no period may have asked for more, before it becomes one fewer; 0: oneSeconds
+	onTrial   bool    // the answer became one fewer
+	since     float64 // and so many seconds ago
 }
 
 // pastRequest is what a period asked for.
@@ -62,23 +69,45 @@ func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now 
 		starved, bound = starved || r.Starved, bound || r.UpperBound
 	}
 	blind := starved || bound && !HaveSpareTime(s.sumWork(jobs), len(loads)-int(silent))
-	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now), UpperBound: starved || bound, Effective: s.nodeCapacity()}
+	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now, now), UpperBound: starved || bound, Effective: s.nodeCapacity()}
 }
 
-// LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth.
-// blind tells that the need is not all that a job would take.
-func (s *Scaler) LimitNodes(seconds, need float64, active, blind bool, now int) int {
+// LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. Nodes
+// that were asked for and have not come take nothing back: they may wait for a machine. blind tells that the need is not
+// all that a job would take. now counts those that start; up is those that are there, by which guesses are bounded.
+func (s *Scaler) LimitNodes(seconds, need float64, active, blind bool, now, up int) int {
 	n := max(need, 0)
 	if blind {
-		n = max(n, math.Ceil(blindGrowth*float64(max(now, 0))))
+		n = max(n, min(math.Ceil(blindGrowth*float64(max(now, 0))), float64(blindMost*max(up, 1))))
 	}
 	if active {
 		n = max(n, 1)
 	}
 	if now >= 0 {
-		n = min(n, float64(max(growthFactor*now, now+growthNodes)))
+		n = min(n, max(float64(max(growthFactor*now, now+growthNodes)), s.answer))
 	}
-	return int(s.holdPeak(seconds, min(n, maxNodes), now))
+	answer := s.holdPeak(seconds, min(n, maxNodes), now)
+	if now >= 0 {
+		s.learnPatience(seconds, answer)
+		s.answer = answer
+	}
+	return int(answer)
+}
+
+// learnPatience takes longer over one fewer where that had to be taken back, until one fewer was enough for once: fewer
+// nodes may each do less, so that more of them are needed.
+func (s *Scaler) learnPatience(seconds, answer float64) {
+	s.since += seconds
+	switch {
+	case answer == s.answer-1:
+		s.onTrial, s.since = true, 0
+	case s.onTrial && answer > s.answer && s.since <= downSeconds:
+		s.patience = min(regretFactor*max(s.patience, oneSeconds), longestPatience)
+		s.onTrial = false
+	case answer < s.answer, s.onTrial && s.since > oneSeconds:
+		s.patience = oneSeconds
+		s.onTrial = false
+	}
 }
 
 // recordLoads takes what nodes did, and counts the silent ones.
@@ -157,18 +186,17 @@ func (s *Scaler) holdPeak(seconds, nodes float64, now int) float64 {
 	for i := range s.requests {
 		s.requests[i].age += seconds
 	}
-	s.requests = slices.DeleteFunc(s.requests, func(w pastRequest) bool { return w.age > oneSeconds+1e-9 })
+	patience := max(s.patience, oneSeconds)
+	s.requests = slices.DeleteFunc(s.requests, func(w pastRequest) bool { return w.age > patience+1e-9 })
 	s.requests = append(s.requests, pastRequest{0, nodes})
 	most, there := s.peak(downSeconds), float64(now)
-	switch {
-	case now < 0:
+	if now < 0 {
 		return most
-	case nodes > there:
-		return nodes
-	case most > 1 && most == there-1:
-		most = s.peak(oneSeconds)
 	}
-	return min(most, there)
+	if most > 1 && most == there-1 {
+		most = s.peak(patience)
+	}
+	return min(most, max(nodes, there, s.answer))
 }
 
 // peak is the most that was asked for within so many seconds.

@@ -125,7 +125,7 @@ func newCrowd(t *testing.T, ranks, need, now int) *crowd {
 		}
 	}
 	c.start(now)
-	c.law.LimitNodes(crowdPeriod, float64(now), true, false, now) // somebody wanted them
+	c.law.LimitNodes(crowdPeriod, float64(now), true, false, now, now) // somebody wanted them
 	for i, r := range c.ranks {
 		c.after(0.001*float64(i%97), r.begin)
 	}
@@ -188,7 +188,7 @@ func (c *crowd) settle() {
 		need += n
 		blind = blind || n == 0 && starved[name]
 	}
-	n := c.law.LimitNodes(crowdPeriod, need, true, blind, c.wanted)
+	n := c.law.LimitNodes(crowdPeriod, need, true, blind, c.wanted, c.wanted)
 	c.note(n)
 	switch more := n - c.wanted; {
 	case more > 0:

@@ -87,3 +87,98 @@ func TestSlowJobKeepsNoOtherWaiting(t *testing.T) {
 		}
 	})
 }
+
+// Where no node is listed, those that answer count on: trainers have them. A number is not made of a certificate that
+// has ended, or of files that cannot be read. Once they answer no more either, there are none.
+func TestNodesThatAreListedNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []string{"a", "b", "c"}
+		w := newWorldOf(t, func(w *world) {
+			for _, addr := range nodes {
+				w.node(addr).set(map[string]uint32{"x": 3}, false)
+			}
+		})
+		time.Sleep(6 * time.Minute) // what was asked for is there for so long that it is taken for known
+		w.mu.Lock()
+		for _, addr := range nodes {
+			delete(w.listeners, addr)
+		}
+		w.mu.Unlock()
+		for range 300 {
+			time.Sleep(time.Second)
+			active, err := w.scaler.IsActive(t.Context(), nil)
+			if n := w.metric(); n != 3 || err != nil || !active.Result {
+				t.Fatalf("%d nodes, active %v, %v: the trainers have three", n, active, err)
+			}
+		}
+		for _, addr := range nodes {
+			w.fakes[addr].lose()
+		}
+		time.Sleep(3 * time.Minute)
+		if n := w.metric(); n != 0 {
+			t.Errorf("%d nodes after all went", n)
+		}
+	})
+}
+
+// A node whose call ends while it is not listed is not called again.
+func TestNodeThatLeavesUnlisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) { w.node("a").set(map[string]uint32{"x": 1}, false) })
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		delete(w.listeners, "a")
+		w.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		w.fakes["a"].end()
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if n := w.dialed["a"]; n != 1 {
+			t.Errorf("it was called %d times", n)
+		}
+	})
+}
+
+// Nodes that take longer than five minutes to come are waited for: engines have them in a queue, and whoever is taken
+// out of that loses the place in it.
+func TestNodesThatTakeLongToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) {
+			for _, addr := range []string{"a", "b"} {
+				w.node(addr).set(map[string]uint32{"x": 100}, false)
+			}
+		})
+		most := 0
+		for range 20 * 60 {
+			time.Sleep(time.Second)
+			n := w.metric()
+			if n < most {
+				t.Fatalf("%d nodes after %d were asked for", n, most)
+			}
+			most = n
+		}
+		if most != 100 {
+			t.Errorf("%d nodes, want 100", most)
+		}
+	})
+}
+
+// Of a job that waits, and of which nobody knows for what, no more nodes are guessed than four times those that are there.
+func TestGuessesWaitForNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) {
+			w.node("a").set(map[string]uint32{"x": starved}, false)
+			w.node("b").set(map[string]uint32{"x": starved}, false)
+		})
+		for range 20 * 60 {
+			time.Sleep(time.Second)
+			if n := w.metric(); n > 8 {
+				t.Fatalf("%d nodes, and two are there", n)
+			}
+		}
+		if n := w.metric(); n != 8 {
+			t.Errorf("%d nodes, want 8", n)
+		}
+	})
+}

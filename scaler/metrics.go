@@ -73,21 +73,24 @@ func (s *Scaler) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.wanted, n)
 	}
 	s.mu.Lock()
-	p, listed := s.countNodes(time.Now()), len(s.nodes)
+	p := s.countNodes(time.Now())
 	s.mu.Unlock()
-	gauge(m.listed, listed)
+	gauge(m.listed, p.listed)
 	gauge(m.up, p.up)
 	gauge(m.silent, p.silent)
 	gauge(m.jobs, p.jobs)
 }
 
 // tally is how many there are of what.
-type tally struct{ up, silent, jobs int }
+type tally struct{ listed, up, silent, jobs int }
 
 // countNodes looks at all nodes as survey does, and changes nothing. mu is held.
 func (s *Scaler) countNodes(now time.Time) (t tally) {
 	jobs := map[job]bool{}
 	for _, n := range s.nodes {
+		if n.listed {
+			t.listed++
+		}
 		switch n.stateAt(now) {
 		case silent:
 			t.silent++

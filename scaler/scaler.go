@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -73,9 +74,10 @@ type Scaler struct {
 
 // node is one that was listed.
 type node struct {
-	stop  context.CancelFunc
-	last  *pb.WatchResponse
-	heard time.Time
+	stop   context.CancelFunc
+	listed bool
+	last   *pb.WatchResponse
+	heard  time.Time
 	// joined is when it answered first.
 	joined time.Time
 	// err is why it does not answer; nil while it does.
@@ -122,7 +124,8 @@ func (s *Scaler) Register(r grpc.ServiceRegistrar) {
 	externalscaler.RegisterExternalScalerServer(r, s)
 }
 
-// Open implements the service Feed: it is how a trainer says that it waits for a node. There is nothing to open here.
+// Open implements the service Feed: it is how a trainer says that it waits for a node. There is nothing to open here, so
+// it is told by REASON_SCALER that it was heard.
 func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
 	s.metrics.waitCalls.Inc()
 	s.mu.Lock()
@@ -133,7 +136,18 @@ func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error
 	case s.waitCalls <- struct{}{}:
 	default:
 	}
-	return nil, status.Error(codes.Unavailable, "this is a scaler, which makes no batches: it has been told that a node is waited for")
+	return nil, heardStatus.Err()
+}
+
+var heardStatus = makeHeardStatus()
+
+func makeHeardStatus() *status.Status {
+	s := status.New(codes.Unavailable, "this is a scaler, which makes no batches: it has been told that a node is waited for")
+	with, err := s.WithDetails(&errdetails.ErrorInfo{Domain: "feedwater", Reason: pb.Reason_REASON_SCALER.String()})
+	if err != nil {
+		return s
+	}
+	return with
 }
 
 // Run watches nodes and updates the number until ctx ends.
@@ -169,7 +183,9 @@ func (s *Scaler) nextList(now time.Time) time.Duration {
 	return listEvery
 }
 
-// listNodes begins to watch nodes that are new, and stops with those that are listed no more.
+// listNodes begins to watch nodes that are new, and stops with those that are listed no more. Where none is listed, those
+// that answer stay until their calls end: a certificate of all has ended, say, or the API server hears of no machine, and
+// trainers go on with the nodes that they have.
 func (s *Scaler) listNodes(ctx context.Context, watchers *sync.WaitGroup) {
 	addrs, err := s.options.Nodes(ctx)
 	if err != nil {
@@ -187,18 +203,36 @@ func (s *Scaler) listNodes(ctx context.Context, watchers *sync.WaitGroup) {
 			continue
 		}
 		ctx, stop := context.WithCancel(ctx)
-		n := &node{stop: stop}
+		n := &node{stop: stop, listed: true}
 		s.nodes[addr] = n
 		watchers.Go(func() {
 			defer stop()
 			s.watchNode(ctx, addr, n)
 		})
 	}
+	now := time.Now()
 	for addr, n := range s.nodes {
-		if !listed[addr] {
-			n.stop()
-			delete(s.nodes, addr)
+		n.listed = listed[addr]
+		if !n.listed && (len(addrs) > 0 || n.stateAt(now) != up) {
+			s.forgetNode(addr, n)
 		}
+	}
+}
+
+// forgetNode stops to watch a node. mu is held.
+func (s *Scaler) forgetNode(addr string, n *node) {
+	n.stop()
+	if s.nodes[addr] == n {
+		delete(s.nodes, addr)
+	}
+}
+
+// forgetUnlisted forgets a node whose call has ended, if it is listed no more.
+func (s *Scaler) forgetUnlisted(addr string, n *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !n.listed {
+		s.forgetNode(addr, n)
 	}
 }
 
@@ -208,6 +242,7 @@ func (s *Scaler) watchNode(ctx context.Context, addr string, n *node) {
 		if err := s.followNode(ctx, addr, n); ctx.Err() == nil && !errors.Is(err, io.EOF) { // nodes that drain end the call
 			s.recordFailure(addr, n, err)
 		}
+		s.forgetUnlisted(addr, n)
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
@@ -329,9 +364,9 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	defer s.tellChange()
 	existing := s.existingNodes(now, p)
 	if begins {
-		s.law.LimitNodes(0, float64(existing), false, false, existing) // what this one's predecessor, or its twin, may have asked for
+		s.law.LimitNodes(0, float64(existing), false, false, existing, existing) // what this one's predecessor, or its twin, may have asked for
 	}
-	wanted := s.law.LimitNodes(seconds, p.need+float64(p.silent), p.active, p.blind, existing)
+	wanted := s.law.LimitNodes(seconds, p.need+float64(p.silent), p.active, p.blind, existing, p.up+p.silent)
 	if wanted == s.wanted {
 		return
 	}

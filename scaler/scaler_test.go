@@ -43,11 +43,12 @@ type fakeNode struct {
 	bounds bool
 	hung   bool
 	cut    chan struct{} // closed: calls that are open hear nothing more, and do not end
+	ended  chan struct{} // closed: calls that are open end
 }
 
 func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
 	n.mu.Lock()
-	cut := n.cut
+	cut, ended := n.cut, n.ended
 	n.mu.Unlock()
 	for {
 		n.mu.Lock()
@@ -75,6 +76,8 @@ func (n *fakeNode) Watch(r *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 		}
 		select {
 		case <-time.After(r.Interval.AsDuration()):
+		case <-ended:
+			return nil
 		case <-cut:
 			<-stream.Context().Done()
 			return nil
@@ -90,6 +93,14 @@ func (n *fakeNode) lose() {
 	defer n.mu.Unlock()
 	close(n.cut)
 	n.cut = make(chan struct{})
+}
+
+// end ends the calls of all that watch, as a node does that drains.
+func (n *fakeNode) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.ended)
+	n.ended = make(chan struct{})
 }
 
 func (n *fakeNode) set(jobs map[string]uint32, hung bool) {
@@ -139,7 +150,7 @@ func (w *world) serve(addr string, register func(*grpc.Server)) {
 }
 
 func (w *world) node(addr string) *fakeNode {
-	n := &fakeNode{cut: make(chan struct{})}
+	n := &fakeNode{cut: make(chan struct{}), ended: make(chan struct{})}
 	w.serve(addr, func(g *grpc.Server) { pb.RegisterFeedServer(g, n) })
 	w.fakes[addr] = n
 	return n
@@ -241,6 +252,11 @@ func TestFromNoNodesWhileOneIsKept(t *testing.T) {
 	})
 }
 
+// told is a scaler that a trainer tells.
+type told struct{ node.Node }
+
+func (s told) Tell(ctx context.Context, r *pb.OpenRequest) error { return node.TellScaler(ctx, s, r) }
+
 // firstTrainer is a trainer that waits for a node, of which KEDA's stream has to tell within 3 s. What it returns ends it.
 func (w *world) firstTrainer(stream grpc.ServerStreamingClient[externalscaler.IsActiveResponse]) (leave func()) {
 	w.t.Helper()
@@ -249,7 +265,7 @@ func (w *world) firstTrainer(stream grpc.ServerStreamingClient[externalscaler.Is
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	f, err := client.New(client.Options{Plan: `{}`, Nodes: []string{"nobody"}, Dialing: dialing, Scaler: knock})
+	f, err := client.New(client.Options{Plan: `{}`, Nodes: []string{"nobody"}, Dialing: dialing, Scaler: told{knock}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -299,7 +315,7 @@ func TestJobsAddUp(t *testing.T) {
 }
 
 // A job whose loops wait, and of which nobody knows what it takes, gets half as many nodes again each 15 s, until
-// somebody knows.
+// somebody knows, or there are four times those that have come.
 func TestStarvedJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -307,13 +323,13 @@ func TestStarvedJob(t *testing.T) {
 		a.set(map[string]uint32{"x": starved}, false)
 		b.set(map[string]uint32{"x": starved}, false)
 		time.Sleep(65 * time.Second)
-		if n := w.metric(); n < 8 || n > 18 {
-			t.Errorf("%d nodes after a minute: 2, 3, 5, 8, 12, 18 is as fast as it goes", n)
+		if n := w.metric(); n != 8 {
+			t.Errorf("%d nodes after a minute: 2, 3, 5, 8, and no more than four times those that are there", n)
 		}
-		b.set(map[string]uint32{"x": 7}, false)
+		b.set(map[string]uint32{"x": 5}, false)
 		time.Sleep(3 * time.Minute)
-		if n := w.metric(); n != 7 {
-			t.Errorf("%d nodes when a node knows that 7 are wanted", n)
+		if n := w.metric(); n != 5 {
+			t.Errorf("%d nodes when a node knows that 5 are wanted", n)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -25,21 +26,11 @@ func FromStatus(err error) error {
 	if !ok || err == nil {
 		return err
 	}
-	var info errdetails.ErrorInfo
-	var request errdetails.BadRequest
-	for _, d := range s.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			info.Reason, info.Metadata = d.Reason, d.Metadata
-		case *errdetails.BadRequest:
-			request.FieldViolations = d.FieldViolations
-		}
+	reason, metadata, fields := detailsOf(s)
+	if len(fields) > 0 && (reason == pb.Reason_REASON_PLAN || reason == pb.Reason_REASON_NAME) {
+		return &batch.PlanError{Field: fields[0].Field, Message: fields[0].Description, Nearest: metadata["nearest"]}
 	}
-	reason := pb.Reason(pb.Reason_value[info.Reason])
-	if v := request.FieldViolations; len(v) > 0 && (reason == pb.Reason_REASON_PLAN || reason == pb.Reason_REASON_NAME) {
-		return &batch.PlanError{Field: v[0].Field, Message: v[0].Description, Nearest: info.Metadata["nearest"]}
-	}
-	if e := fromReason(reason, s.Message(), info.Metadata); e != nil {
+	if e := fromReason(reason, s.Message(), metadata); e != nil {
 		return e
 	}
 	if s.Code() == codes.Unauthenticated || s.Code() == codes.PermissionDenied {
@@ -49,6 +40,33 @@ func FromStatus(err error) error {
 		return &VersionError{"it does not speak feedwater.v1: another version of Feedwater, or something else that speaks gRPC"}
 	}
 	return &callError{cause: err, message: describeCall(s.Message())}
+}
+
+// TellScaler tells a scaler that a node is waited for, by opening a plan there. The error says why it has not heard.
+func TellScaler(ctx context.Context, scaler Node, r *pb.OpenRequest) error {
+	_, err := scaler.Open(ctx, r)
+	if err == nil {
+		return errors.New("it is a node and not a scaler")
+	}
+	if s, ok := status.FromError(err); ok {
+		if reason, _, _ := detailsOf(s); reason == pb.Reason_REASON_SCALER {
+			return nil
+		}
+	}
+	return FromStatus(err)
+}
+
+// detailsOf is what a node tells beside the words of an error.
+func detailsOf(s *status.Status) (reason pb.Reason, metadata map[string]string, fields []*errdetails.BadRequest_FieldViolation) {
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			reason, metadata = pb.Reason(pb.Reason_value[d.Reason]), d.Metadata
+		case *errdetails.BadRequest:
+			fields = d.FieldViolations
+		}
+	}
+	return reason, metadata, fields
 }
 
 // callError is what became of a call to a node, in plain words. Its cause has gRPC's status.

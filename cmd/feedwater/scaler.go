@@ -36,7 +36,9 @@ type scalerOptions struct {
 	reach     reachOptions
 	logOptions
 
-	list *membership.List
+	list    *membership.List
+	log     *slog.Logger
+	trouble string // that was logged last
 }
 
 func newScaler() *cobra.Command {
@@ -113,6 +115,7 @@ func (o *scalerOptions) runScaler(ctx context.Context, stderr io.Writer) error {
 		return usageError{err}
 	}
 	log := o.newLog(stderr)
+	o.log = log
 	warnOfEnvironment("scaler", log)
 	s := scaler.New(scaler.Options{Nodes: o.listNodes, Dial: o.dialNode, Version: version, Log: log})
 	shown, err := o.openSecurity(log)
@@ -205,7 +208,23 @@ func (o *scalerOptions) dialNode(addr string) (*grpc.ClientConn, error) {
 func (o *scalerOptions) listNodes(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	return o.list.Nodes(ctx)
+	all, err := o.list.Nodes(ctx)
+	if err == nil {
+		o.logTrouble()
+	}
+	return all, err
+}
+
+// logTrouble tells what keeps sources from listing nodes, unless that was told last.
+func (o *scalerOptions) logTrouble() {
+	text := ""
+	if err := o.list.Trouble(); err != nil {
+		text = err.Error()
+	}
+	if text != o.trouble && text != "" {
+		o.log.Info("none or not all nodes are listed", "err", text)
+	}
+	o.trouble = text
 }
 
 // lookWithin is how long sources may take to answer at first.

@@ -4,73 +4,80 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strconv"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/client/node"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
+	"github.com/feedwater-io/feedwater/scaler"
 )
 
 // hearing is a scaler that counts the trainers that wait.
 type hearing struct {
 	pb.UnimplementedFeedServer
 	calls atomic.Int32
+	real  *scaler.Scaler
+	addr  string
 }
 
-func (h *hearing) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
+func (h *hearing) Open(ctx context.Context, r *pb.OpenRequest) (*pb.OpenResponse, error) {
 	h.calls.Add(1)
-	return nil, status.Error(codes.Unavailable, "told")
+	return h.real.Open(ctx, r)
 }
 
-// listenAs has a scaler listen at an address.
-func listenAs(t *testing.T, addr string) (*hearing, int) {
+// listenAsScaler has a scaler listen.
+func listenAsScaler(t *testing.T) *hearing {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, g := &hearing{}, grpc.NewServer()
+	h, g := &hearing{real: scaler.New(scaler.Options{}), addr: l.Addr().String()}, grpc.NewServer()
 	pb.RegisterFeedServer(g, h)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = g.Serve(l) }()
 	t.Cleanup(func() { g.Stop(); <-done })
-	return h, l.Addr().(*net.TCPAddr).Port
+	return h
 }
 
 // Each scaler that a name stands for hears of a trainer that waits: KEDA asks any one of them. Those that the name no
 // longer stands for are let go.
 func TestAllScalersAreTold(t *testing.T) {
-	a, port := listenAs(t, "127.0.0.1:0")
-	b, _ := listenAs(t, net.JoinHostPort("127.0.0.2", strconv.Itoa(port)))
-	hosts, err := []string{"127.0.0.1", "127.0.0.2"}, error(nil)
+	a, b := listenAsScaler(t), listenAsScaler(t)
+	addrs, lookup := []string{a.addr, b.addr}, error(nil)
 	s := &scalers{
-		host: "scalers", port: strconv.Itoa(port), open: map[string]node.Node{},
-		resolve: func(context.Context, string) ([]string, error) { return hosts, err },
+		name: "scalers", options: node.DialOptions{Insecure: true}, open: map[string]node.Node{},
+		list: func(context.Context) ([]string, error) { return addrs, lookup },
 	}
-	open := func(wantA, wantB int32) {
+	tell := func(wantA, wantB int32, want string) {
 		t.Helper()
-		_, _ = s.Open(t.Context(), &pb.OpenRequest{Job: "x"})
+		if err := s.Tell(t.Context(), &pb.OpenRequest{Job: "x"}); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 		if gotA, gotB := a.calls.Load(), b.calls.Load(); gotA != wantA || gotB != wantB {
 			t.Errorf("%d and %d calls, want %d and %d", gotA, gotB, wantA, wantB)
 		}
 	}
-	open(1, 1)
-	open(2, 2)
-	hosts = hosts[1:]
-	open(2, 3)
+	tell(1, 1, "")
+	tell(2, 2, "")
+	addrs = addrs[1:]
+	tell(2, 3, "")
 	if len(s.open) != 1 {
 		t.Errorf("%d connections", len(s.open))
 	}
-	err = errors.New("no such host")
-	open(2, 3)
-	hosts, err = []string{"127.0.0.1", "127.0.0.2"}, nil
-	open(3, 4)
+	lookup = errors.New("no such host")
+	tell(2, 3, "FEEDWATER_SCALER=scalers: no such host")
+	addrs, lookup = []string{a.addr, "127.0.0.1:1"}, nil
+	tell(3, 3, "") // one has heard
+	addrs = addrs[1:]
+	tell(3, 3, "connection refused")
+	addrs = nil
+	tell(3, 3, "no address")
 	if err := s.Close(); err != nil || len(s.open) != 0 {
 		t.Errorf("%v, %d connections", err, len(s.open))
 	}
@@ -78,14 +85,14 @@ func TestAllScalersAreTold(t *testing.T) {
 
 func TestScalerOfTheEnvironment(t *testing.T) {
 	plan := agent.Plan{Nodes: []string{"dns:nodes:7070"}}
-	for addr, all := range map[string]bool{"scaler:7072": true, "127.0.0.1:7072": false, "[::1]:7072": false} {
+	for addr, want := range map[string]string{"localhost:7072": "127.0.0.1:7072", "127.0.0.1:7072": "127.0.0.1:7072", "[::1]:7072": "[::1]:7072"} {
 		t.Setenv(scalerEnv, addr)
 		s, err := scalerOf(plan, node.DialOptions{Insecure: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := s.(*scalers); got != all {
-			t.Errorf("%s is asked as %T", addr, s)
+		if got, err := s.(*scalers).list(t.Context()); err != nil || !slices.Contains(got, want) {
+			t.Errorf("%s stands for %v, %v", addr, got, err)
 		}
 		_ = s.Close()
 	}

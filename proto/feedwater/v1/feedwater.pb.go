@@ -134,6 +134,8 @@ const (
 	Reason_REASON_REVISION Reason = 17
 	// The node has not the table that the plan names: Put it, and ask again. Metadata: "table".
 	Reason_REASON_TABLE Reason = 18
+	// This is a scaler, which makes no batches. It has been told that a node is waited for.
+	Reason_REASON_SCALER Reason = 19
 )
 
 // Enum value maps for Reason.
@@ -158,6 +160,7 @@ var (
 		16: "REASON_VERSION",
 		17: "REASON_REVISION",
 		18: "REASON_TABLE",
+		19: "REASON_SCALER",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":  0,
@@ -179,6 +182,7 @@ var (
 		"REASON_VERSION":      16,
 		"REASON_REVISION":     17,
 		"REASON_TABLE":        18,
+		"REASON_SCALER":       19,
 	}
 )
 
@@ -4193,7 +4197,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x13CANCEL_REASON_MOVED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_REASON_OVERTAKEN\x10\x02\x12\x16\n" +
 	"\x12CANCEL_REASON_LATE\x10\x03\x12\x18\n" +
-	"\x14CANCEL_REASON_SILENT\x10\x04*\x8d\x03\n" +
+	"\x14CANCEL_REASON_SILENT\x10\x04*\xa0\x03\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_PLAN\x10\x01\x12\x0f\n" +
@@ -4214,7 +4218,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x0eREASON_STALLED\x10\x0f\x12\x12\n" +
 	"\x0eREASON_VERSION\x10\x10\x12\x13\n" +
 	"\x0fREASON_REVISION\x10\x11\x12\x10\n" +
-	"\fREASON_TABLE\x10\x122\x9d\x03\n" +
+	"\fREASON_TABLE\x10\x12\x12\x11\n" +
+	"\rREASON_SCALER\x10\x132\x9d\x03\n" +
 	"\x04Feed\x12=\n" +
 	"\x04Open\x12\x19.feedwater.v1.OpenRequest\x1a\x1a.feedwater.v1.OpenResponse\x12I\n" +
 	"\bProgress\x12\x1d.feedwater.v1.ProgressRequest\x1a\x1e.feedwater.v1.ProgressResponse\x12D\n" +
