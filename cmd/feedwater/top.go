@@ -48,7 +48,7 @@ Keys are in the last line: Enter shows one job with its ranks, / shows the jobs 
 In the line of wants each letter is a batch that arrived, by node; capitals are hedges, · is out, x cancelled, ! failed. The line below it
 counts what the rank's agent has done about slow nodes: wants moved, batches that a second node was asked for, what was made for nothing.`,
 		Example: `  feedwater top
-  feedwater top cpu-1:7070 cpu-2:7070 --interval 0.5s
+  feedwater top cpu-1:7070 cpu-2:7070 --insecure --interval 0.5s
   feedwater top --once --json | jq '.jobs[0].verdict'`,
 		RunE: func(c *cobra.Command, hosts []string) error {
 			return o.runTop(c.Context(), splitNodes(hosts), c.OutOrStdout())

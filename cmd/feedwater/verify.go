@@ -51,8 +51,8 @@ today, say, and one of the version that is to come. It tells the first differenc
 
 Without --plan, batches are made of all data that the first node serves, with random crops, flips and RandAugment.
 Exit codes: 0 equal, 1 different, 2 it could not be compared.`,
-		Example: `  feedwater verify --nodes cpu-1:7070,cpu-2:7070
-  feedwater verify --nodes cpu-1:7070,cpu-2:7070 --plan plan.json --batches 100 --json`,
+		Example: `  feedwater verify --nodes cpu-1:7070,cpu-2:7070 --insecure
+  feedwater verify --nodes cpu-1:7070,cpu-2:7070 --tls-ca ca.pem --plan plan.json --batches 100 --json`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := o.runVerify(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())

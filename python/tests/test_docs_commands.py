@@ -32,3 +32,16 @@ def test_commands_have_these_flags(page: Path, manual: dict[str, set[str]]) -> N
             own = rest.split(" -- ")[0]  # behind it stands another command
             flags = set(re.findall(r"(?<=\s)--[a-z][a-z-]*", own)) if name != "doctor" else set()  # Python's
             assert flags <= manual[name], f"feedwater {name}: {flags - manual[name]}"
+
+
+def test_other_machines_are_reached_as_they_have_to_be(manual: dict[str, set[str]]) -> None:
+    """What names another machine says how it is reached, as `top` and `verify` want it."""
+    told = [(str(page), code) for page in PAGES for _, _, code in FENCE.findall(page.read_text())]
+    told += [(name, _help(ROOT / "bin" / "feedwater", name)) for name in manual]
+    bare = [
+        f"{where}: feedwater {name}{rest}"
+        for where, text in told
+        for name, rest in COMMAND.findall(text)
+        if name in ("top", "verify") and re.search(r"[a-z0-9-]+:\d", rest) and not re.search(r"--(insecure|tls)", rest)
+    ]
+    assert not bare
