@@ -268,4 +268,4 @@ def test_a_demand_that_changes(watch: Watch, cluster: Cluster, pod: float, jobs:
     plot(watch, jobs, "keda-noise")
     n = changes(watch.since(began))
     report(f"demand ± 15 %: {n} changes in 20 minutes, replicas {sorted(watch.seen(began))}")
-    assert n <= 4
+    assert n <= 4, watch.story(began)
