@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedwater._common.ranks import Ranks, resolve_ranks
+from feedwater._common import ranks
+from feedwater._common.ranks import TASKS, Ranks, resolve_ranks
 
 
 class Mesh:
@@ -77,6 +79,66 @@ with tempfile.TemporaryDirectory() as folder:
 """
     pytest.importorskip("torch")
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.levelno == logging.WARNING]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_tasks_that_were_not_told_their_rank_are_told_once(
+    fake: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Before the first batch: a schedule of the learning rate asks for the length alone."""
+    ranks._warn_of_tasks.cache_clear()
+    monkeypatch.setenv(name, "8")
+    loader = fake.loader()
+    assert not warnings_of(caplog), "a group may come yet"
+    assert len(loader) == len(fake.loader()) and next(iter(loader)) is not None
+    (said,) = warnings_of(caplog)
+    assert said.startswith(f"{name}=8, ") and "num_replicas=, or export RANK and WORLD_SIZE" in said
+    assert "init_process_group before" in said and "rank=0, num_replicas=1" in said
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments"),
+    [
+        ({"SLURM_STEP_NUM_TASKS": "8"}, (0, 1, None)),
+        ({"SLURM_STEP_NUM_TASKS": "8"}, (None, None, Mesh(("dp",), (8,), (5,)))),
+        ({"SLURM_STEP_NUM_TASKS": "8", "RANK": "3", "WORLD_SIZE": "8"}, (None, None, None)),
+        ({"SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_SIZE": "1", "PMI_SIZE": ""}, (None, None, None)),
+        ({"SLURM_STEP_NUM_TASKS": "many"}, (None, None, None)),
+        ({"SLURM_NTASKS": "8"}, (None, None, None)),  # of the whole job, which a script without srun has too
+    ],
+)
+def test_who_knows_its_rank_is_not_warned(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], arguments: Any
+) -> None:
+    ranks._warn_of_tasks.cache_clear()
+    for name in ("RANK", "WORLD_SIZE", *TASKS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    resolve_ranks(*arguments)
+    assert not warnings_of(caplog)
+
+
+def test_a_group_is_not_warned_of_tasks() -> None:
+    script = """
+import logging, os, tempfile, torch.distributed as dist
+from feedwater._common.ranks import resolve_ranks
+said = []
+logging.getLogger("feedwater").addFilter(lambda record: said.append(record.getMessage()) or True)
+os.environ["SLURM_STEP_NUM_TASKS"] = "8"
+with tempfile.TemporaryDirectory() as folder:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+    assert resolve_ranks(None, None, None) == (0, 1) and not said, said
+    dist.destroy_process_group()
+assert resolve_ranks(None, None, None) == (0, 1) and len(said) == 1, said
+"""
+    pytest.importorskip("torch")
+    environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", *TASKS)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 def test_the_first_step_tells_rank_and_global_batch(fake: Any, caplog: pytest.LogCaptureFixture) -> None:

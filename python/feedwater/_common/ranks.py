@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from functools import cache
 from typing import Any, NamedTuple
 
 from .torch_modes import imported_torch
 
 __all__ = ["Ranks", "chosen_dimensions", "resolve_ranks"]
 
+log = logging.getLogger("feedwater")
+
 DATA_PARALLEL = ("dp", "ddp", "fsdp", "hsdp", "data", "replicate", "shard")
+
+TASKS = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+"""Where launchers that do not set RANK and WORLD_SIZE say how many processes they started: srun, Open MPI, MPICH.
+
+These may be ranks, or runs of a sweep that know nothing of each other. So none of them is believed.
+"""
 
 
 class Ranks(NamedTuple):
@@ -34,7 +44,25 @@ def resolve_ranks(rank: int | None, num_replicas: int | None, mesh: Any) -> Rank
         return Ranks(distributed.get_rank(), distributed.get_world_size())
     if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):
         return _of_environment()
+    for name in TASKS:
+        tasks = os.environ.get(name, "")
+        if tasks.isdecimal() and int(tasks) > 1:
+            _warn_of_tasks(name, tasks)
+            break
     return Ranks(0, 1)
+
+
+@cache
+def _warn_of_tasks(name: str, tasks: str) -> None:
+    """Once for each process."""
+    log.warning(
+        "%s=%s, and nothing says which of these tasks this process is: it takes all samples, as the only rank does. If "
+        "the tasks are ranks of one run, pass rank= and num_replicas=, or export RANK and WORLD_SIZE, or call "
+        "torch.distributed.init_process_group before the Loader is used, len(loader) included. If each is a run of its "
+        "own, pass rank=0, num_replicas=1",
+        name,
+        tasks,
+    )
 
 
 def _of_environment() -> Ranks:
