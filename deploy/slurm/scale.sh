@@ -1,53 +1,60 @@
 #!/usr/bin/env bash
-# scale.sh URL MOST NODES.SBATCH [FLAG...]: as many tasks of the job array as `feedwater scaler` wants, MOST at most: docs/slurm.md.
+# scale.sh MOST SCALER... -- NODES.SBATCH [FLAG...]: as many tasks of the job array as the scaler wants, MOST at most: docs/slurm.md.
 #
-# Every 30 s (EVERY) it asks URL, which is http://HOST:PORT/wanted, and does one thing: submit what is lacking, or cancel the newest tasks.
-# Where it does not know, it changes nothing and says why. JOB is the name by which it knows its tasks.
+# SCALER... is the command of `feedwater scaler`, started here with an --http of its own; neither goes on without the other. Every 30 s (EVERY) this asks
+# for the number, and submits what is lacking or cancels the newest tasks, known by their name, JOB. Where it does not know, it says why and does nothing.
+#SBATCH --open-mode=append --output=scale-%j.log
 set -uo pipefail
-[ $# -ge 3 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
-url=$1 most=$2
-shift 2
-[[ $most =~ ^[0-9]{1,5}$ ]] || { echo "scale.sh: MOST is a number, not $most" >&2; exit 2; }
-job=${JOB:-feedwater}
-last='' unseen=0
+usage() { sed -n '2s/^# //p' "$0" >&2; exit 2; }
+[[ ${1:-} =~ ^[0-9]{1,5}$ ]] || usage
+most=$1 scaler=() job=${JOB:-feedwater} last='' rounds=10 scheme=http
+while shift && [ "${1---}" != -- ]; do scaler+=("$1"); done
+[[ ${#scaler[@]} -gt 0 && $# -gt 1 ]] || usage
+shift
+folder=$(mktemp -d) || exit
+trap 'exit 143' HUP INT TERM
+trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$folder"' EXIT
+"${scaler[@]}" --http "unix:$folder/wanted" & pid=$!
 
 say() { printf '%(%F %T)T scale.sh: %s\n' -1 "$*"; }
+# ask is answered by this scaler and no other one: nobody else may enter the folder of its socket.
+ask() { curl -ksS --noproxy '*' --max-time 10 --write-out '\n%{http_code}' --unix-socket "$folder/wanted" "$scheme://scaler/wanted" 2>&1; }
 
 # wanted sets n to what the scaler says; it answers 503 where it does not know.
 wanted() {
   local text
-  text=$(curl -sS --fail-with-body --max-time 10 "$url" 2>&1) || { say "nothing is changed: the scaler: ${text//$'\n'/; }"; return 1; }
-  [[ $text =~ ^\{\"wanted\":\ ?([0-9]{1,6})\}$ ]] || { say "nothing is changed: no number: ${text:0:200}"; return 1; }
+  text=$(ask)
+  [[ $text != *' to an HTTPS server'* ]] || { scheme=https; text=$(ask); }
+  [[ $text =~ ^\{\"wanted\":\ ?(0|[1-9][0-9]{0,5})\}[[:space:]]+200$ ]] || { say "nothing is changed: the scaler: ${text//$'\n'/; }"; return 1; }
   n=${BASH_REMATCH[1]}
   if [ "$n" -gt "$most" ]; then say "$n are wanted, $most is the cap"; n=$most; fi
 }
 
-# tasks sets ids to the tasks that wait or run, the newest first. A queue without the job that was submitted last is believed after ten rounds.
+# tasks sets ids to the tasks that wait or run, the newest first. For ten rounds behind a submission it believes no queue that lacks the job:
+# the queue may lag, and tasks that end at once are not to be submitted again and again.
 tasks() {
-  local text line
-  text=$(squeue --me --name="$job" --array --noheader --states=PD,CF,R,S --format=%i 2>&1) || { say "nothing is changed: squeue: $text"; return 1; }
+  local text other
+  text=$(squeue --me --name="$job" --array --noheader --states=PD,CF,R,S --format=%i) || { say 'nothing is changed: squeue has failed'; return 1; }
+  other=$(grep -vE '^([0-9]+_[0-9]+)?$' <<<"$text") && { say "nothing is changed: squeue: $other"; return 1; }
   mapfile -t ids < <(sort -t_ -k1,1nr -k2,2nr <<<"$text" | sed '/^$/d')
-  for line in "${ids[@]}"; do
-    [[ $line =~ ^[0-9]+_[0-9]+$ ]] || { say "nothing is changed: squeue: $line"; return 1; }
-  done
-  if [ -n "$last" ] && ! grep -q "^${last}_" <<<"$text" && [ $((unseen += 1)) -le 10 ]; then
-    say "nothing is changed: job $last, submitted last, is not in the queue; its log may say why"
-    return 1
-  fi
-  unseen=0
+  [ $((rounds += 1)) -gt 10 ] || grep -q "^${last}_" <<<"$text" || { say "nothing is changed: job $last, submitted last, is not in the queue; its log may say why"; return 1; }
 }
 
 change() {
-  local have=${#ids[@]} said
+  local have=${#ids[@]} text said
   if [ "$n" -gt "$have" ]; then
-    said=$(sbatch --parsable --job-name="$job" --array=0-$((n - have - 1)) "$@" 2>&1) || { say "nothing is changed: sbatch: $said"; return; }
-    last=${said%%;*}
-    say "$have tasks, $n wanted: submitted $said"
+    text=$(sbatch --parsable --job-name="$job" --array=0-$((n - have - 1)) "$@") || { say 'nothing is changed: sbatch has failed'; return; }
+    last=$(grep -oEm1 '^[0-9]+' <<<"$text" || echo unknown) rounds=0
+    say "$have tasks, $n wanted: submitted $last"
   elif [ "$n" -lt "$have" ]; then
-    said=$(scancel "${ids[@]:0:have-n}" 2>&1) || { say "scancel: $said"; return; }
-    last=''
+    rounds=10 said=$(scancel "${ids[@]:0:have-n}" 2>&1) || { say "scancel: $said"; return; }
     say "$have tasks, $n wanted: cancelled ${ids[*]:0:have-n}"
   fi
 }
 
-while wanted && tasks && change "$@"; sleep "${EVERY:-30}"; do :; done
+until [ -e "$folder/wanted" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+while kill -0 "$pid" 2>/dev/null; do
+  wanted && tasks && change "$@"
+  sleep "${EVERY:-30}" & wait -n "$pid" $!
+done
+say 'the scaler has ended, and so does this; tasks stay as they are'; exit 1

@@ -1,28 +1,33 @@
-"""scale.sh with a scaler and commands of Slurm that are played: what it changes, and when it changes nothing."""
+"""The scripts without Slurm: the scaler and the commands of Slurm are played, and fail and lie."""
 
 from __future__ import annotations
 
-import json
 import os
-import threading
+import signal
+import socket
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from played_scaler import PlayedScaler
 
-from enginetest.pages import ROOT
+from enginetest.job import BINARY
+from enginetest.pages import ROOT, blocks, replaced
 from enginetest.processes import Process, await_that
 
-SCALE = ROOT / "deploy" / "slurm" / "scale.sh"
+FOLDER = ROOT / "deploy" / "slurm"
+SCALE = FOLDER / "scale.sh"
 WITHIN = 60.0
 
-# The queue is a file of the tasks' numbers. Each command notes how it was called; a file fail.COMMAND has it fail.
+# The queue is a file of the tasks' numbers. Each command notes how it was called. A file fail.COMMAND has it fail, one
+# that is called warn.COMMAND is said beside the answer, and banner.COMMAND before it.
 FAKE = """#!/usr/bin/env bash
 cd "$FAKE_SLURM" || exit 9
 name=${0##*/}
-[ -f "fail.$name" ] && { cat "fail.$name"; exit 1; }
+[ -f "fail.$name" ] && { cat "fail.$name" >&2; exit 1; }
 echo "$name $*" >>calls
+[ -f "warn.$name" ] && cat "warn.$name" >&2
+[ -f "banner.$name" ] && cat "banner.$name"
 case $name in
 squeue) cat queue ;;
 sbatch)
@@ -39,7 +44,7 @@ class Fake:
     """Slurm, and the scaler, as a test has them."""
 
     def __init__(self, folder: Path):
-        self.folder, self.answer = folder, (200, '{"wanted":0}')
+        self.folder, self.scaler = folder, PlayedScaler(folder)
         (folder / "bin").mkdir()
         for name in ("squeue", "sbatch", "scancel"):
             program = folder / "bin" / name
@@ -47,24 +52,14 @@ class Fake:
             program.chmod(0o755)
         (folder / "next").write_text("100")
         (folder / "queue").touch()
-        fake = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                code, text = fake.answer
-                self.send_response(code)
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/wanted"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def want(self, n: int) -> None:
-        self.answer = (200, json.dumps({"wanted": n}, separators=(",", ":")) + "\n")
+        self.scaler.want(n)
+
+    @property
+    def env(self) -> dict[str, str]:
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, "FAKE_SLURM": str(self.folder), "EVERY": "0.05"}
 
     @property
     def queue(self) -> list[str]:
@@ -83,7 +78,7 @@ class Fake:
 def fake(tmp_path: Path) -> Iterator[Fake]:
     fake = Fake(tmp_path)
     yield fake
-    fake.server.shutdown()
+    fake.scaler.fall_silent()
 
 
 Scale = Callable[..., Process]
@@ -93,11 +88,11 @@ Scale = Callable[..., Process]
 def scale(fake: Fake, tmp_path: Path) -> Iterator[Scale]:
     started: list[Process] = []
 
-    def start(most: str = "5", every: str = "0.05") -> Process:
-        path = f"{fake.folder / 'bin'}:{os.environ['PATH']}"
-        env = {**os.environ, "PATH": path, "FAKE_SLURM": str(fake.folder), "EVERY": every}
-        command = [SCALE, fake.url, most, "nodes.sbatch", "--data", "imagenet=/data"]
-        started.append(Process(command, tmp_path / "log", env))
+    def start(most: str = "5", every: str = "0.05", scaler: list[str | Path] | None = None) -> Process:
+        scaler = scaler or [fake.scaler.program, "--listen", ":1"]
+        command = [SCALE, most, *scaler, "--", "nodes.sbatch", "--data", "imagenet=/data"]
+        terminal = ["env", "--default-signal=HUP,INT"]  # whatever the test was started by
+        started.append(Process([*terminal, *command], tmp_path / "log", {**fake.env, "EVERY": every}))
         return started[-1]
 
     yield start
@@ -158,7 +153,7 @@ def test_the_cap(fake: Fake, scale: Scale) -> None:
 def test_a_scaler_that_does_not_know(fake: Fake, scale: Scale, answer: tuple[int, str]) -> None:
     """Its tasks stay, and it says why."""
     (fake.folder / "queue").write_text("7_0\n7_1\n")
-    fake.answer = answer
+    fake.scaler.answer = answer
     process = scale()
     await_that("it says so", lambda: process.said().count("nothing is changed: ") >= 3, WITHIN)
     assert not fake.changes() and fake.queue == ["7_0", "7_1"]
@@ -168,10 +163,9 @@ def test_a_scaler_that_does_not_know(fake: Fake, scale: Scale, answer: tuple[int
     await_that("it goes on", lambda: len(fake.queue) == 3, WITHIN)
 
 
-def test_a_scaler_that_is_gone(fake: Fake, scale: Scale) -> None:
+def test_a_scaler_that_does_not_answer(fake: Fake, scale: Scale) -> None:
     (fake.folder / "queue").write_text("7_0\n")
-    fake.server.shutdown()
-    fake.server.server_close()
+    fake.scaler.fall_silent()
     process = scale()
     await_that("it says so", lambda: process.said().count("nothing is changed: the scaler: ") >= 3, WITHIN)
     assert not fake.calls
@@ -181,10 +175,8 @@ def test_a_queue_that_fails(fake: Fake, scale: Scale) -> None:
     (fake.folder / "fail.squeue").write_text("slurm_load_jobs error: Unable to contact slurm controller\n")
     fake.want(3)
     process = scale()
-    await_that(
-        "it says so", lambda: process.said().count("nothing is changed: squeue: slurm_load_jobs error") >= 3, WITHIN
-    )
-    assert not fake.changes()
+    await_that("it says so", lambda: process.said().count("nothing is changed: squeue has failed") >= 3, WITHIN)
+    assert "slurm_load_jobs error" in process.said() and not fake.changes()
 
 
 @pytest.mark.parametrize(
@@ -217,8 +209,8 @@ def test_a_submission_that_is_refused(fake: Fake, scale: Scale) -> None:
     )
     fake.want(3)
     process = scale()
-    await_that("it says so", lambda: process.said().count("nothing is changed: sbatch: sbatch: error: ") >= 3, WITHIN)
-    assert not fake.queue
+    await_that("it says so", lambda: process.said().count("nothing is changed: sbatch has failed") >= 3, WITHIN)
+    assert "Invalid job array" in process.said() and not fake.queue
     (fake.folder / "fail.sbatch").unlink()
     await_that("it goes on", lambda: len(fake.queue) == 3, WITHIN)
 
@@ -241,7 +233,116 @@ def test_one_change_in_each_interval(fake: Fake, scale: Scale) -> None:
     assert 'sleep "${EVERY:-30}"' in SCALE.read_text()
 
 
-@pytest.mark.parametrize("arguments", [[], ["http://x"], ["http://x", "many", "nodes.sbatch"]])
+def test_a_job_that_ends_is_replaced_in_the_next_round(fake: Fake, scale: Scale) -> None:
+    """As at its time limit. Nobody waits for a job that was there for long."""
+    fake.want(3)
+    process = scale()
+    await_that("three tasks", lambda: len(fake.queue) == 3, WITHIN)
+    rounds(fake, 20)
+    (fake.folder / "queue").write_text("")
+    await_that("three others", lambda: fake.queue == ["102_0", "102_1", "102_2"], WITHIN)
+    assert "nothing is changed" not in process.said()
+
+
+def test_tasks_that_are_wanted_again_are_not_waited_for(fake: Fake, scale: Scale) -> None:
+    """That the queue lacks a job which was cancelled here is known."""
+    fake.want(3)
+    process = scale()
+    await_that("three tasks", lambda: len(fake.queue) == 3, WITHIN)
+    fake.want(0)
+    await_that("no task", lambda: not fake.queue, WITHIN)
+    fake.want(2)
+    await_that("two tasks", lambda: len(fake.queue) == 2, WITHIN)
+    assert "nothing is changed" not in process.said()
+
+
+@pytest.mark.parametrize("file", ["warn.sbatch", "banner.sbatch", "warn.squeue"])
+def test_what_a_site_says_beside_an_answer(fake: Fake, scale: Scale, file: str) -> None:
+    """As a site does by a job_submit plugin, or a wrapper. It is in the log, and is not taken for the answer."""
+    (fake.folder / file).write_text("sbatch: no account was given; [default] is used\n")
+    fake.want(3)
+    process = scale()
+    await_that("three tasks", lambda: len(fake.queue) == 3, WITHIN)
+    fake.want(5)
+    await_that("five tasks", lambda: len(fake.queue) == 5, WITHIN)
+    assert "nothing is changed" not in process.said()
+    assert ("; [default] is used" in process.said()) == file.startswith("warn")
+
+
+def test_a_submission_without_a_number(fake: Fake, scale: Scale) -> None:
+    """Nobody knows whether the queue has it: it is waited for."""
+    program = fake.folder / "bin" / "sbatch"
+    program.write_text(FAKE.replace('echo "$job" ;;', "echo submitted ;;"))
+    (fake.folder / "lost").touch()
+    fake.want(3)
+    process = scale()
+    await_that("it submits again", lambda: len(fake.changes()) == 2, WITHIN)
+    assert process.said().count("nothing is changed: job unknown, ") == 10
+
+
+def test_it_ends_with_its_scaler(fake: Fake, scale: Scale) -> None:
+    """Its tasks stay: nobody knows how many are wanted."""
+    fake.want(3)
+    process = scale(every="3600")
+    await_that("three tasks", lambda: len(fake.queue) == 3, WITHIN)
+    fake.scaler.end()
+    assert process.wait(WITHIN) == 1
+    assert "the scaler has ended, and so does this" in process.said() and len(fake.queue) == 3
+    assert not fake.scaler.asked_in.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_its_scaler_ends_with_it(fake: Fake, scale: Scale, number: signal.Signals) -> None:
+    """Also as the connection of a terminal breaks, which a scaler alone takes for a word to read files again."""
+    fake.want(1)
+    process = scale(every="3600")
+    await_that("one task", lambda: len(fake.queue) == 1, WITHIN)
+    folder, pid = fake.scaler.asked_in, fake.scaler.pid
+    assert folder.stat().st_mode & 0o777 == 0o700
+    process.send(number)
+    assert process.wait(WITHIN) == 143
+    assert not Path(f"/proc/{pid}").exists() and not folder.exists() and len(fake.queue) == 1
+
+
+def test_a_scaler_that_does_not_start(fake: Fake, scale: Scale) -> None:
+    process = scale(scaler=["bash", "-c", "echo it is wrong >&2; exit 2"])
+    assert process.wait(WITHIN) == 1
+    assert "it is wrong" in process.said() and "the scaler has ended" in process.said() and not fake.calls
+
+
+def test_a_scaler_with_a_certificate(fake: Fake, scale: Scale) -> None:
+    """It is asked by https. This one has none, so that fails."""
+    fake.scaler.answer = (400, "Client sent an HTTP request to an HTTPS server.\n")
+    process = scale()
+    await_that("it says so", lambda: "nothing is changed: the scaler: curl: (35) " in process.said(), WITHIN)
+
+
+def test_the_page_where_another_user_has_the_port(fake: Fake, tmp_path: Path) -> None:
+    """The page's block ends and says why. It follows nobody else's number."""
+    text = next(block for block in blocks("docs/slurm.md", "sh") if "./scale.sh 16" in block)
+    (shared := tmp_path / "shared").mkdir()
+    with socket.create_server(("", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        text = replaced(text, {"$((20000 + $(id -u) % 10000))": port})
+        env = fake.env | {"PATH": f"{BINARY.parent}:{fake.env['PATH']}", "FEEDWATER_ANNOUNCE": str(shared)}
+        process = Process(["bash", "-euc", text], tmp_path / "page", env, cwd=FOLDER)
+        assert process.wait(WITHIN) == 1
+    said = process.said()
+    assert f":{port}: bind: address already in use" in said and "the scaler has ended, and so does this" in said
+    assert not fake.changes()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["3"],
+        ["3", "feedwater"],
+        ["3", "--", "nodes.sbatch"],
+        ["3", "feedwater", "--"],
+        ["x", "feedwater", "--", "x"],
+    ],
+)
 def test_wrong_arguments(fake: Fake, tmp_path: Path, arguments: list[str]) -> None:
     process = Process([SCALE, *arguments], tmp_path / "log")
     assert process.wait(WITHIN) == 2

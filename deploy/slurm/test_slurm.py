@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
+from played_scaler import PlayedScaler
 from slurm_cluster import MAX_ARRAY, Slurm, free_ports, missing
 
 from enginetest.job import PACED, TRAINER, generate_pictures, told, train_on, undisturbed
@@ -292,21 +291,15 @@ def test_no_folder(slurm: Slurm, folder: Path) -> None:
 def test_the_number_is_followed(slurm: Slurm, folder: Path, pictures: Path, start: Start) -> None:
     """The page's third block: the first node for a trainer that waits, as many as it needs, and none behind it."""
     folder.mkdir()
-    listen, http = (str(port) for port in free_ports(2))
-    names = {
-        "7072": listen,
-        "7071": http,
-        "/data/imagenet": str(pictures),
-        "16": str(CAP),
-        "--insecure &": "--insecure &",
-    }
+    port = str(free_ports(1)[0])
+    names = {"$((20000 + $(id -u) % 10000))": port, "scale.sh 16": f"scale.sh {CAP}", "/data/imagenet": str(pictures)}
     text = replaced(blocks(PAGE, "sh")[2], names).replace(
         "nodes.sbatch --data", f"nodes.sbatch --test-sample-time {PACE} --data"
     )
     start(
         "bash",
         "-euc",
-        f"trap 'kill %1 %2; wait' TERM\n{text}\nwait",
+        f"trap 'kill %1; wait' TERM\n{text.rstrip()} &\nwait",
         log="scaling",
         FEEDWATER_ANNOUNCE=str(folder),
         EVERY="1",
@@ -316,7 +309,7 @@ def test_the_number_is_followed(slurm: Slurm, folder: Path, pictures: Path, star
     # Four workers of 20 ms make 200 samples a second. 32 each 70 ms are 457, and 15 % more than that takes three.
     steps = ("--steps", "600")
     job = start(
-        *train_on(f"file:{folder}", 0.07, *TRAINING, *steps), log="trainer", FEEDWATER_SCALER=f"127.0.0.1:{listen}"
+        *train_on(f"file:{folder}", 0.07, *TRAINING, *steps), log="trainer", FEEDWATER_SCALER=f"127.0.0.1:{port}"
     )
     most = 0
 
@@ -338,32 +331,50 @@ def test_the_number_is_followed(slurm: Slurm, folder: Path, pictures: Path, star
     report(f"at most {most} tasks; none {time.time() - ended:.0f} s after the job")
 
 
-class Wanted(BaseHTTPRequestHandler):
-    """A scaler that wants many."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b'{"wanted":%d}\n' % (MAX_ARRAY + 12))
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 def test_more_than_an_array_may_have(slurm: Slurm, folder: Path, start: Start) -> None:
     """Nothing is submitted; then a controller that is gone, which is said too."""
     folder.mkdir()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Wanted)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/wanted"
-    scale = start(
-        slurm.folder / "scale.sh", url, "99", "nodes.sbatch", log="scale", FEEDWATER_ANNOUNCE=str(folder), EVERY="0.2"
-    )
-    await_that("it says so", lambda: "nothing is changed: sbatch: sbatch: error: " in scale.said(), WITHIN, scale.tail)
+    scaler = PlayedScaler(folder)
+    scaler.want(MAX_ARRAY + 12)
+    command = (slurm.folder / "scale.sh", "99", scaler.program, "--", "nodes.sbatch")
+    scale = start(*command, log="scale", FEEDWATER_ANNOUNCE=str(folder), EVERY="0.2")
+
+    def refused() -> int:
+        return scale.said().count("nothing is changed: sbatch has failed")
+
+    await_that("it says so", refused, WITHIN, scale.tail)
     assert "array" in scale.said() and not slurm.tasks()
     slurm.daemons["slurmctld"].stop()
-    await_that("it says so", lambda: "nothing is changed: squeue: " in scale.said(), WITHIN, scale.tail)
+    await_that("it says so", lambda: "nothing is changed: squeue has failed" in scale.said(), WITHIN, scale.tail)
     slurm.start_controller()
-    before = scale.said().count("nothing is changed: sbatch: ")
-    await_that("it goes on", lambda: scale.said().count("nothing is changed: sbatch: ") > before, WITHIN, scale.tail)
-    server.shutdown()
+    before = refused()
+    await_that("it goes on", lambda: refused() > before, WITHIN, scale.tail)
+    scaler.fall_silent()
+
+
+def test_it_runs_as_a_job(slurm: Slurm, folder: Path, pictures: Path) -> None:
+    """The page's fourth block. It submits from there, and its scaler ends with it."""
+    folder.mkdir()
+    scaler = PlayedScaler(folder)
+    scaler.want(1)
+    text = replaced(blocks(PAGE, "sh")[3], {"/data/imagenet": str(pictures)})
+    text, found = re.subn(r"feedwater scaler .* --\s", f"{scaler.program} -- ", text)
+    assert found == 1, text
+    slurm.run("env", f"FEEDWATER_ANNOUNCE={folder}", "bash", "-euc", f"cd {slurm.folder}\n{text}")
+    await_that("a node", slurm.tasks, WITHIN, slurm.tails)
+    pid = scaler.pid
+    slurm.run("scancel", "--me", "--name=scale.sh")
+    await_that("the scaler ends", lambda: not Path(f"/proc/{pid}").exists(), WITHIN, slurm.tails)
+    assert slurm.tasks()
+    scaler.fall_silent()
+
+
+def test_one_task_for_each_rank(slurm: Slurm, folder: Path) -> None:
+    """The page's script says to each task of an srun which rank it is."""
+    folder.mkdir()
+    script = folder / "ranks.sh"
+    script.write_text(next(block for block in blocks(PAGE, "sh") if block.startswith("#!/bin/sh")))
+    script.chmod(0o755)
+    code = "from feedwater._common.ranks import resolve_ranks; print('rank', *resolve_ranks(None, None, None))"
+    done = slurm.run("srun", "--nodes=1", "--ntasks=2", script, sys.executable, "-c", code)
+    assert sorted(done.stdout.split("\n")) == ["", "rank 0 2", "rank 1 2"]
