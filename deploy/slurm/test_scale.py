@@ -332,6 +332,38 @@ def test_the_page_where_another_user_has_the_port(fake: Fake, tmp_path: Path) ->
     assert not fake.changes()
 
 
+def test_a_job_that_is_put_back_into_the_queue_keeps_its_log() -> None:
+    for script in sorted(FOLDER.glob("*.s*")):
+        options = "\n".join(line for line in script.read_text().splitlines() if line.startswith("#SBATCH"))
+        assert "--output=" in options and "--open-mode=append" in options, script
+
+
+# A signal comes just before a line of a script that is called AT.
+SIGNAL_AT = """set -T
+trap '[ "$BASH_COMMAND" != "$AT" ] || kill -TERM $$' DEBUG
+. "$0" "$@"
+"""
+
+
+@pytest.mark.parametrize(("script", "at"), [("nodes.sbatch", "node=$!"), ("hetjob.sbatch", "training=$!")])
+def test_a_signal_that_comes_while_something_is_started(fake: Fake, tmp_path: Path, script: str, at: str) -> None:
+    """What is being started is told, and not waited for until it ends by itself."""
+    for name in ("node", "srun"):
+        program = fake.folder / "bin" / name
+        program.write_text("#!/usr/bin/env bash\nexec sleep 1000\n")
+        program.chmod(0o755)
+    (fake.folder / "fail.scancel").touch()
+    env = fake.env | {"AT": at, "FEEDWATER_BINARY": "node", "FEEDWATER_ANNOUNCE": str(tmp_path)}
+    env |= {"FEEDWATER_DATA": "imagenet=/data", "SLURM_SUBMIT_DIR": str(tmp_path)}
+    env |= {"SLURM_JOB_ID": "7", "SLURM_JOB_ID_HET_GROUP_1": "8"}
+    process = Process(["bash", "-c", SIGNAL_AT, FOLDER / script, "python", "train.py"], tmp_path / "job", env)
+    try:
+        assert process.wait(WITHIN) == {"nodes.sbatch": 0, "hetjob.sbatch": 143}[script]
+    finally:
+        process.stop()
+    assert not list(tmp_path.glob("nodes-*"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
