@@ -21,7 +21,7 @@
 #   make test-cluster [FAMILY=6]  the chart in that Kubernetes, in 25 minutes: docs/kubernetes.md as it is typed (ONLY=page), pods that fail (ONLY=chaos), KEDA (ONLY=keda); FAMILY=6: IPv6 alone
 #   make test-cluster ONLY="faults upgrade"  pods out of memory, evicted and full; nodes of another build
 #   make test-cluster-long    in 75 minutes: faults twice, scalers that are lost, a demand that changes for 20 minutes, a client with a mistake
-#   make test-ray             nodes as actors of a real Ray, in an environment of its own; four minutes
+#   make test-ray             nodes as actors of a real Ray, in an environment of its own; five minutes
 #   make test-packages        the packages for Debian and Red Hat, installed with dpkg in a folder
 #   make test-arm64           the pixels on arm64, where qemu-aarch64-static (Debian: qemu-user-static) runs it; half an hour
 #   make docs                 the pages of docs as a site in build/site, with the Python API and a search; a minute the first time

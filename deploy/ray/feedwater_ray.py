@@ -1,8 +1,4 @@
-"""Nodes of Feedwater as actors of Ray: docs/ray.md.
-
-pool = FeedwaterPool(data={"imagenet": "/data/imagenet"}, cpus=4, nodes=3).start()     # in the driver
-loader = feedwater.Loader("imagenet/train", …, nodes=find_nodes(), insecure=True)      # in each trainer
-"""
+"""Nodes of Feedwater as actors of Ray: a FeedwaterPool in the driver, find_nodes() in each trainer. docs/ray.md."""
 
 from __future__ import annotations
 
@@ -10,108 +6,111 @@ import json
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
 import time
-import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-import ray
+import ray.util.scheduling_strategies
 
 log = logging.getLogger("feedwater.ray")
 SPACE = "feedwater"  # of names: drivers have one each, if they name none
 LOOK_S = 1.0  # between two looks at nodes, and at the list
 ANSWER_S = 30.0  # for which an actor may not answer until it is replaced
-
-# The program ends with the actor, however that ends: what it reads from is closed then.
-WITH_PARENT = (
-    'exec 3<&0; "$@" 3<&- & n=$!; (cat <&3 >/dev/null; kill -TERM $n) & wait $n; c=$?; kill $! 2>/dev/null; exit $c'
-)
-
-
-def start_program(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Starts a program that gets SIGTERM when this process ends."""
-    if shutil.which(command[0]) is None:
-        raise FileNotFoundError(f"{command[0]} is not on {ray.util.get_node_ip_address()}")
-    return subprocess.Popen(["sh", "-c", WITH_PARENT, "sh", *command], stdin=subprocess.PIPE)
+# The program ends with the actor, however that ends: what it reads from is closed then. The file $0 gets its error too.
+WITH_PARENT = """exec 3<&0; mkfifo "$0.pipe"; sed -u "/^feedwater: /w $0" <"$0.pipe" >&2 3<&- & s=$!
+"$@" 2>"$0.pipe" 3<&- & n=$!; (cat <&3 >/dev/null; kill $n) & wait $n; c=$?; kill $! 2>/dev/null; wait $s; exit $c"""
 
 
 class Node:
-    """An actor that runs one node, and starts it again when it dies."""
+    """Runs a node, as an actor, or the scaler. {ip} and {folder} in `options` are filled in where it runs."""
 
-    def __init__(self, command: Sequence[str]):
-        self._folder = Path(tempfile.mkdtemp(prefix="feedwater-"))
-        listen = f"{ray.util.get_node_ip_address()}:0"
-        self._command = [*command, "--listen", listen, "--announce", str(self._folder)]
-        self._program = start_program(self._command)
+    def __init__(self, command: Sequence[str], *options: str):
+        self._ip, self.folder = ray.util.get_node_ip_address(), Path(tempfile.mkdtemp(prefix="feedwater-")) / "node"
+        self._command = [*command, *(option.format(ip=self._ip, folder=self.folder) for option in options)]
+        self._start()
+
+    def _start(self) -> None:
+        if shutil.which(self._command[0]) is None:
+            raise FileNotFoundError(f"{self._command[0]} is not on {self._ip}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        wrapped = ["sh", "-c", WITH_PARENT, str(self.folder / ".error"), *self._command]
+        self._program = subprocess.Popen(wrapped, stdin=subprocess.PIPE)
 
     def address(self) -> str:
-        """Where the node listens; empty while it starts."""
-        code = self._program.poll()
+        """Where it listens; empty while it starts. Once it has ended it starts again, and a RuntimeError says why."""
+        code, error = self._program.poll(), self.folder / ".error"
         if code is not None:
-            log.warning("a node ended with %d", code)
-            shutil.rmtree(self._folder)
-            self._folder.mkdir()
-            self._program = start_program(self._command)
-        announced = next((f for f in self._folder.iterdir() if not f.name.startswith(".")), None)
-        return announced.read_text().split()[-1] if announced else ""
+            said = error.read_text(errors="replace").splitlines()[-1:] if error.exists() else []
+            self._start()
+            raise RuntimeError(": ".join([f"{' '.join(self._command[:2])} on {self._ip} ended with {code}", *said]))
+        return next((f.read_text().split()[-1] for f in self.folder.iterdir() if not f.name.startswith(".")), "")
 
 
 class Pool:
-    """The actor that has the nodes: as many as are wanted, each with its address."""
+    """The actor that has the nodes, as many as are wanted, and the scaler. It goes on whatever goes wrong."""
 
     def __init__(self, settings: dict[str, Any]):
         self._settings, self._wanted = settings, settings["nodes"]
         self._nodes: dict[Any, float] = {}  # actor → when it answered last
         self._addresses: dict[Any, str] = {}
         self._errors: dict[str, None] = {}
-        self._scaler, self._asked = "", time.monotonic()
-        self._folder = Path(tempfile.mkdtemp(prefix="feedwater-"))
+        self._list = Path(tempfile.mkdtemp(prefix="feedwater-")) / "nodes"
+        self._scaler, self._scales, self._asked = None, not settings["most"], time.monotonic()
         threading.Thread(target=self._run, daemon=True).start()
 
-    def state(self) -> tuple[list[str], list[str], str]:
-        """Where nodes listen, what went wrong with nodes so far, and where the scaler is."""
-        return sorted(filter(None, list(self._addresses.values()))), list(self._errors), self._scaler
+    def state(self) -> tuple[list[str], list[str], str, bool]:
+        """Where nodes listen, what went wrong so far, where the scaler is, and whether all is there that has to be."""
+        addresses = sorted(filter(None, list(self._addresses.values())))
+        begun = self._scales and bool(addresses or not self._settings["nodes"])
+        return addresses, list(self._errors), self._settings["scaler"], begun
 
     def _run(self) -> None:
-        if self._settings["most"]:
-            self._start_scaler()
         while True:
-            self._adjust()
+            if self._settings["scaler"]:
+                self._try(self._scale)
+            self._try(self._adjust)
             for node in list(self._nodes):
-                self._look_at(node)
-            write_list(self._folder / "nodes", self.state()[0])
+                self._try(self._look_at, node)
             time.sleep(LOOK_S)
 
-    def _start_scaler(self) -> None:
-        """Its port for trainers is on all networks; only this actor asks it how many nodes are wanted."""
-        self._scaler = f"{ray.util.get_node_ip_address()}:{self._settings['port']}"
-        self._http = f"127.0.0.1:{self._settings['port'] + 1}"
-        command = [self._settings["program"], "scaler", "--insecure", "--nodes", f"file:{self._folder}/nodes"]
-        self._program = start_program([*command, "--listen", self._scaler, "--http", self._http])
-
-    def _ask_scaler(self) -> None:
-        """What it does not know changes nothing. One change in so many seconds."""
-        if not self._scaler or time.monotonic() < self._asked + self._settings["every"]:
-            return
-        self._asked = time.monotonic()
+    def _try(self, step: Callable[..., None], *of: Any) -> None:
         try:
-            with urllib.request.urlopen(f"http://{self._http}/wanted", timeout=5) as answer:
-                wanted = int(json.load(answer)["wanted"])
-            self._wanted = max(self._settings["nodes"], min(wanted, self._settings["most"]))
-        except (OSError, ValueError, KeyError) as error:
-            log.info("the number of nodes stays: %s", error)
+            step(*of)
+        except Exception as error:
+            text = (str(getattr(error, "cause", None) or error).strip() or repr(error)).splitlines()[-1]
+            log.warning("%s", text)
+            self._errors[text] = None
+
+    def _scale(self) -> None:
+        """Only this actor asks the scaler. What it does not know changes nothing. One change in so many seconds."""
+        write_list(self._list, self.state()[0])
+        options = (f"--nodes=file:{self._list}", f"--listen={self._settings['scaler']}", "--http=unix:{folder}/.http")
+        self._scaler = self._scaler or Node([self._settings["program"], "scaler", "--insecure"], *options)
+        self._scaler.address()
+        path = self._scaler.folder / ".http"
+        self._scales = path.exists()
+        if self._scales and time.monotonic() >= self._asked + self._settings["every"]:
+            self._asked = time.monotonic()
+            client = HTTPConnection("scaler")
+            client.sock = socket.socket(socket.AF_UNIX)
+            client.sock.settimeout(5)
+            client.sock.connect(str(path))
+            client.request("GET", "/wanted")
+            if (answer := client.getresponse()).status == 200:
+                self._wanted = max(self._settings["nodes"], min(json.load(answer)["wanted"], self._settings["most"]))
 
     def _adjust(self) -> None:
-        self._ask_scaler()
         while len(self._nodes) < self._wanted:
             place = ray.remote(num_cpus=self._settings["cpus"], scheduling_strategy="SPREAD", max_restarts=-1)(Node)
-            self._nodes[place.remote(self._settings["command"])] = time.monotonic()
+            self._nodes[place.remote(*self._settings["node"])] = time.monotonic()
         for node in list(self._nodes)[self._wanted :]:
             self._forget(node)
 
@@ -123,13 +122,15 @@ class Pool:
             if self._addresses.get(node) and time.monotonic() > self._nodes[node] + ANSWER_S:
                 self._forget(node)
         except ray.exceptions.RayError as error:
-            self._errors[str(getattr(error, "cause", None) or error).strip().splitlines()[-1]] = None
-            self._forget(node)
+            self._addresses.pop(node, None)
+            if not isinstance(error, ray.exceptions.RayTaskError):  # else the actor is well
+                self._forget(node)
+            raise
 
     def _forget(self, node: Any) -> None:
-        ray.kill(node)
         del self._nodes[node]
         self._addresses.pop(node, None)
+        ray.kill(node)
 
 
 def write_list(file: Path, addresses: Sequence[str]) -> None:
@@ -139,36 +140,37 @@ def write_list(file: Path, addresses: Sequence[str]) -> None:
     part.rename(file)
 
 
+@dataclass
 class FeedwaterPool:
-    """Nodes of Feedwater on the machines of a Ray cluster.
+    """Nodes of Feedwater on the machines of a Ray cluster."""
 
-    data     {name that trainers use: folder, the same on all machines}
-    cpus     of each node; nodes  how many there are at least; most  at most, as trainers need them. 0: always as many
-    program  where the program is, on each machine; flags  further ones of `feedwater serve`
-    name     of the actor that trainers find nodes by
-    port     of the scaler, if there is a `most`, and the one above it; every  seconds between two changes of the number
-    """
-
-    def __init__(self, data: Mapping[str, str], cpus: int = 4, nodes: int = 1, most: int = 0, **options: Any):
-        program, self.name = options.get("program", "feedwater"), options.get("name", "feedwater")
-        served = [f"--data={root}={folder}" for root, folder in data.items()]
-        command = [program, "serve", "--insecure", "--workers", str(cpus), *served, *options.get("flags", ())]
-        self._settings = {"command": command, "cpus": cpus, "nodes": nodes, "most": most, "program": program}
-        self._settings |= {"port": options.get("port", 7072), "every": options.get("every", 30.0)}
+    data: Mapping[str, str]  # name that trainers use: folder, the same on all machines
+    cpus: int = 4  # of each node
+    nodes: int = 1  # how many there are at least
+    most: int = 0  # at most, as trainers need them; 0: always as many
+    program: str = "feedwater"  # where it is, on each machine
+    flags: Sequence[str] = ()  # further ones of `feedwater serve`
+    name: str = "feedwater"  # of the actor that trainers find nodes by
+    port: int = 0  # of the scaler, if there is a `most`; 0: a free one
+    every: float = 30.0  # seconds between two changes of the number
 
     def start(self, timeout: float = 120.0) -> FeedwaterPool:
-        """Starts it, and returns when one node listens. A RuntimeError says why none does."""
-        machine = ray.get_runtime_context().get_node_id()
-        here = NodeAffinitySchedulingStrategy(machine, soft=False)  # ends with the driver
+        """Starts it, and returns when a node listens, and the scaler. A RuntimeError or OSError says why not."""
+        served = [f"--data={root}={folder}" for root, folder in self.data.items()]
+        command = [self.program, "serve", "--insecure", "--workers", str(self.cpus), *served, *self.flags]
+        settings = {**asdict(self), "scaler": "", "node": (command, "--listen={ip}:0", "--announce={folder}")}
+        if self.most:
+            with socket.create_server((ray.util.get_node_ip_address(), self.port)) as free:
+                settings["scaler"] = "{}:{}".format(*free.getsockname())
+        machine = ray.get_runtime_context().get_node_id()  # the driver's: the pool ends with it
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(machine, soft=False)
         place: Any = {"name": self.name, "namespace": SPACE, "scheduling_strategy": here, "max_concurrency": 8}
-        self._actor = ray.remote(num_cpus=0, max_restarts=-1, **place)(Pool).remote(self._settings)
-        end, addresses = time.monotonic() + timeout, []
-        while self._settings["nodes"] and not addresses:
-            addresses, errors, _ = ray.get(self._actor.state.remote())
-            if not addresses and time.monotonic() > end:
+        self._actor = ray.remote(num_cpus=0, max_restarts=-1, **place)(Pool).remote(settings)
+        end = time.monotonic() + timeout
+        while not (state := ray.get(self._actor.state.remote()))[-1]:
+            if time.monotonic() > end:
                 self.stop()
-                why = "; ".join(errors) or "Ray has no place for one"
-                raise RuntimeError(f"no node listens after {timeout:g} s: {why}")
+                raise RuntimeError(f"no node after {timeout:g} s: {'; '.join(state[1]) or 'Ray has no place for one'}")
             time.sleep(LOOK_S / 10)
         return self
 
@@ -180,9 +182,8 @@ class FeedwaterPool:
 def find_nodes(name: str = "feedwater") -> str:
     """The nodes of a pool, for Loader(nodes=…), wherever this process runs: a list here that follows the pool."""
     pool = ray.get_actor(name, namespace=SPACE)
-    addresses, _, scaler = ray.get(pool.state.remote())
-    if scaler:
-        os.environ["FEEDWATER_SCALER"] = scaler
+    addresses, _, scaler, _ = ray.get(pool.state.remote())
+    os.environ.update({"FEEDWATER_SCALER": scaler} if scaler else {})
     file = Path(tempfile.mkdtemp(prefix="feedwater-")) / "nodes"
     write_list(file, addresses)
     threading.Thread(target=_follow, args=(pool, file), daemon=True).start()

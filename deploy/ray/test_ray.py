@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import feedwater_ray
 import pytest
@@ -57,7 +60,14 @@ def pool(cluster: Cluster, pictures: Path) -> Iterator[FeedwaterPool]:
 
 def serving() -> list[int]:
     """The nodes that run."""
-    return [pid for pid in with_variable(*MARK) if b"serve\0" in commandline(pid) and b"sh\0-c" not in commandline(pid)]
+    return running("serve")
+
+
+def running(command: str, word: str = "") -> list[int]:
+    """The programs that run with a command, and a word in its line."""
+    lines = {pid: commandline(pid) for pid in with_variable(*MARK)}
+    looked_for = (f"\0{command}\0".encode(), word.encode())
+    return [pid for pid, line in lines.items() if b"sh\0-c" not in line and all(w in line for w in looked_for)]
 
 
 def commandline(pid: int) -> bytes:
@@ -68,8 +78,13 @@ def commandline(pid: int) -> bytes:
 
 
 def listed(name: str = "feedwater") -> list[str]:
-    found: list[str] = ray.get(ray.get_actor(name, namespace="feedwater").state.remote())[0]
-    return found
+    return state(name)[0]
+
+
+def state(name: str) -> tuple[list[str], list[str], str, bool]:
+    """What a pool tells."""
+    answer: tuple[list[str], list[str], str, bool] = ray.get(ray.get_actor(name, namespace="feedwater").state.remote())
+    return answer
 
 
 def test_faults_under_a_job(cluster: Cluster, pool: FeedwaterPool, pictures: Path, tmp_path: Path) -> None:
@@ -119,10 +134,26 @@ def actors() -> dict[int, int]:
     return {pid: parent_of(pid) for pid in with_variable(*MARK) if b"ray::Node" in commandline(pid)}
 
 
-def test_a_program_that_is_missing(cluster: Cluster, pictures: Path) -> None:
-    """The error names it, and the machine."""
-    with pytest.raises(RuntimeError, match=r"/opt/none/feedwater is not on \S+"):
-        FeedwaterPool({"imagenet": str(pictures)}, cpus=1, program="/opt/none/feedwater", name="none").start(timeout=20)
+@pytest.mark.parametrize(
+    ("what", "options", "says"),
+    [
+        ("program", {"program": "/opt/none/feedwater"}, r"/opt/none/feedwater is not on \S+"),
+        ("scaler", {"program": "/opt/none/feedwater", "nodes": 0, "most": 1}, r"/opt/none/feedwater is not on \S+"),
+        ("folder", {"data": {"imagenet": "/nowhere"}}, r"ended with 2: feedwater: --data imagenet: .*/nowhere"),
+        ("flag", {"flags": ["--max-memori", "8GiB"]}, r"ended with 2: feedwater: unknown flag: --max-memori"),
+    ],
+)
+def test_why_none_starts(cluster: Cluster, pictures: Path, what: str, options: dict[str, Any], says: str) -> None:
+    """The error names what is wrong, and the machine."""
+    given = {"data": {"imagenet": str(pictures)}, "cpus": 1, "program": str(PACED), "name": f"wrong-{what}", **options}
+    with pytest.raises(RuntimeError, match=says):
+        FeedwaterPool(**given).start(timeout=15)
+
+
+def test_a_port_that_is_taken(cluster: Cluster, pictures: Path) -> None:
+    """It is another's: nothing starts."""
+    with socket.create_server((ray.util.get_node_ip_address(), 0)) as other, pytest.raises(OSError, match="in use"):
+        FeedwaterPool({"imagenet": str(pictures)}, most=1, port=other.getsockname()[1], name="taken").start()
 
 
 def test_no_place(cluster: Cluster, pictures: Path) -> None:
@@ -130,27 +161,63 @@ def test_no_place(cluster: Cluster, pictures: Path) -> None:
         FeedwaterPool({"imagenet": str(pictures)}, cpus=64, program=str(PACED), name="large").start(timeout=5)
 
 
-def test_the_number_is_followed(cluster: Cluster, pictures: Path, tmp_path: Path) -> None:
-    """From none to what a trainer needs, four at most."""
-    name, port = "wanted", 17072
-    # One worker of 10 ms makes 100 samples a second; 32 in 0.2 s are 160.
-    options = {"program": str(PACED), "flags": PACE, "name": name, "port": port, "every": 1.0}
-    pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=0, most=4, **options).start()
-    steps = ("--steps", "200", "--batch", "32", "--picture", "64")
-    nodes = find_nodes(name)
-    env = environment(FEEDWATER_SCALER=os.environ.pop("FEEDWATER_SCALER"))
-    began = time.time()
-    job = Process(train_on(nodes, 0.2, *steps), tmp_path / "job", env)
+@contextmanager
+def scaled(pictures: Path, name: str, **options: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    """A pool that begins with none: its nodes, each of 100 samples a second, and the environment of its trainers."""
+    options = {"program": str(PACED), "flags": PACE, "name": name, "every": 1.0, **options}
+    pool = FeedwaterPool({"imagenet": str(pictures)}, cpus=1, nodes=0, **options).start()
     try:
-        await_that("a first node", lambda: len(listed(name)) >= 1, 60, job.tail)
-        report(f"trainer → first node {time.time() - began:.1f} s")
-        await_that("a second node", lambda: len(listed(name)) >= 2, 60, job.tail)
-        report(f"trainer → second node {time.time() - began:.1f} s")
-        assert job.wait(180) == 0, job.tail()
+        yield find_nodes(name), environment(FEEDWATER_SCALER=os.environ.pop("FEEDWATER_SCALER"))
     finally:
-        job.stop()
         pool.stop()
+
+
+def test_the_number_is_followed(cluster: Cluster, pictures: Path, tmp_path: Path) -> None:
+    """From none to what a trainer needs, four at most: 32 samples in 0.2 s are 160 a second."""
+    name = "wanted"
+    steps = ("--steps", "200", "--batch", "32", "--picture", "64")
+    with scaled(pictures, name, most=4, port=17072) as (nodes, env):
+        assert env["FEEDWATER_SCALER"].endswith(":17072")
+        began = time.time()
+        job = Process(train_on(nodes, 0.2, *steps), tmp_path / "job", env)
+        try:
+            await_that("a first node", lambda: len(listed(name)) >= 1, 60, job.tail)
+            report(f"trainer → first node {time.time() - began:.1f} s")
+            await_that("a second node", lambda: len(listed(name)) >= 2, 60, job.tail)
+            report(f"trainer → second node {time.time() - began:.1f} s")
+            assert job.wait(180) == 0, job.tail()
+        finally:
+            job.stop()
     assert told(job.log).digest == undisturbed(pictures / "train", *steps)
+
+
+def test_two_pools(cluster: Cluster, pictures: Path, tmp_path: Path) -> None:
+    """Each has a scaler of its own, which is started again when it dies. A trainer on one does not move the other."""
+    with scaled(pictures, "first", most=2) as (_, others), scaled(pictures, "second", most=2) as (nodes, env):
+        scaler = env["FEEDWATER_SCALER"]
+        assert scaler != others["FEEDWATER_SCALER"]
+        replace_scaler("second", scaler)
+        job = Process(train_on(nodes, 0.2, "--steps", "40", "--batch", "32", "--picture", "64"), tmp_path / "job", env)
+        try:
+            assert job.wait(180) == 0, job.tail()
+        finally:
+            job.stop()
+        assert listed("second") and not listed("first")
+
+
+def replace_scaler(name: str, address: str) -> None:
+    """Kills a pool's scaler, and waits for the next one."""
+    (before,) = running("scaler", address)
+    os.kill(before, signal.SIGKILL)
+    began = time.time()
+    await_that("the scaler is started again", lambda: set(running("scaler", address)) - {before}, 60)
+    report(f"kill -9 of the scaler → the next one {time.time() - began:.1f} s")
+    await_that(
+        "the pool tells",
+        lambda: any("scaler on" in e and "ended with 137" in e for e in state(name)[1]),
+        10,
+        lambda: str(state(name)),
+    )
 
 
 def test_the_example(cluster: Cluster, pool: FeedwaterPool) -> None:
