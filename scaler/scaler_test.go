@@ -415,7 +415,7 @@ func TestNodesThatShareAMachine(t *testing.T) {
 			n.set(map[string]uint32{"x": 3}, false)
 			all = append(all, n)
 		})
-		time.Sleep(20 * time.Second)
+		time.Sleep(20*time.Second + time.Second/2) // and no node tells of itself at the moment at which others change
 		for count := 2; count <= 20; count++ {
 			all = append(all, w.node(string(rune('a'+count))))
 			for _, n := range all {
