@@ -152,8 +152,6 @@ class Cluster:
         """Starts all of it. Returns the seconds until the machine is Ready."""
         began = time.monotonic()
         subprocess.run(["ip", "address", "add", HERE, "dev", "lo"], check=True)
-        # KEDA is no pod. kube-proxy turns what goes to a Service to one of its pods, once there is a way for it.
-        subprocess.run(["ip", "route", "add", SERVICES, "dev", "lo", "src", HERE], check=True)
         self._start_etcd()
         self.start_apiserver()
         self._start_controllers()

@@ -72,10 +72,6 @@ class Watch:
             last = seen
         return "\n".join(lines)
 
-    def least_wanted(self, at: float, address: str) -> int | None:
-        """The smallest number that one scaler said since then."""
-        return min((n for sample in self.since(at) if (n := sample.wanted.get(address)) is not None), default=None)
-
     def first(self, at: float, what: Callable[[Sample], bool], within: float) -> float:
         """Seconds from then to the first sample that is so; it has to come within so many from now."""
         found = await_that(

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -23,36 +22,6 @@ type kedaObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              json.RawMessage `json:"spec"`
-}
-
-// KEDA asks the same scaler each time. It asks all addresses of a name by turns, and trainers tell all scalers.
-func TestKEDAAsksOneScaler(t *testing.T) {
-	asked := 0
-	eachFile(t, func(t *testing.T, all []any) {
-		single := map[string]bool{}
-		for _, s := range of[corev1.Service](all) {
-			single[s.Name+"."+s.Namespace+".svc"] = s.Spec.ClusterIP != corev1.ClusterIPNone && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
-		}
-		for _, o := range of[kedaObject](all) {
-			var spec struct {
-				Triggers []struct {
-					Metadata struct{ ScalerAddress string } `json:"metadata"`
-				} `json:"triggers"`
-			}
-			if err := json.Unmarshal(o.Spec, &spec); err != nil {
-				t.Fatal(err)
-			}
-			for _, trigger := range spec.Triggers {
-				asked++
-				if name, _, _ := strings.Cut(trigger.Metadata.ScalerAddress, ":"); !single[name] {
-					t.Errorf("%s may be several scalers", trigger.Metadata.ScalerAddress)
-				}
-			}
-		}
-	})
-	if asked == 0 {
-		t.Error("no file has KEDA ask")
-	}
 }
 
 // kedaDefinitions is the folder of KEDA's definitions, in the module cache.

@@ -44,14 +44,6 @@ func config(t *testing.T, all []any) map[string]any {
 	return c
 }
 
-// deploymentOf is the Deployment that an object is about. The scaler has two Services.
-func deploymentOf(name string) string {
-	if release, ok := strings.CutSuffix(name, "-wanted"); ok {
-		return release + "-scaler"
-	}
-	return name
-}
-
 // What selects pods selects those of one Deployment, of whatever else there is.
 func TestSelectors(t *testing.T) {
 	eachFile(t, func(t *testing.T, all []any) {
@@ -76,7 +68,7 @@ func TestSelectors(t *testing.T) {
 					selected = append(selected, d.Name)
 				}
 			}
-			if _, own, _ := strings.Cut(name, " "); !slices.Equal(selected, []string{deploymentOf(own)}) {
+			if _, want, _ := strings.Cut(name, " "); !slices.Equal(selected, []string{want}) {
 				t.Errorf("%s selects %q", name, selected)
 			}
 		}
@@ -99,7 +91,7 @@ func TestPorts(t *testing.T) {
 			}
 			used := []string{c.ReadinessProbe.HTTPGet.Port.StrVal, c.LivenessProbe.HTTPGet.Port.StrVal}
 			for _, s := range of[corev1.Service](all) {
-				if deploymentOf(s.Name) == d.Name {
+				if s.Name == d.Name {
 					for _, p := range s.Spec.Ports {
 						used = append(used, p.TargetPort.StrVal)
 					}
