@@ -21,7 +21,7 @@ const Metric = "nodes_wanted"
 func (s *Scaler) Wanted() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.updated.IsZero() || s.wanted == 0 && len(s.nodes) > 0 && !s.hasAnswers() {
+	if s.updated.IsZero() || !s.informed || s.wanted == 0 && len(s.nodes) > 0 && !s.hasAnswers() {
 		return 0, s.unknown()
 	}
 	return s.wanted, nil

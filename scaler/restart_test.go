@@ -81,6 +81,32 @@ func TestRestartKeepsWhatThereIs(t *testing.T) {
 	})
 }
 
+// Nodes that are slow to answer are there too, as on machines that are all in use.
+func TestRestartCountsSlowNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, func(w *world) {
+			for _, addr := range []string{"a", "b"} {
+				w.node(addr).set(map[string]uint32{"x": 1}, false)
+			}
+			w.node("c").set(nil, true)
+		})
+		known := 0
+		for range 100 {
+			time.Sleep(time.Second)
+			n, err := w.scaler.Wanted()
+			if err != nil {
+				continue
+			}
+			if known++; n != 3 {
+				t.Fatalf("%d nodes, and three are there", n)
+			}
+		}
+		if known < 80 {
+			t.Errorf("the number was known in %d of 100 seconds", known)
+		}
+	})
+}
+
 // Nodes that answer only after the first number is settled are not taken for a word in it.
 func TestLateNodesDoNotConfirm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

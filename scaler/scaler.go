@@ -67,6 +67,7 @@ type Scaler struct {
 	growth       map[job]control.Growth // by job that there was when the number was computed
 	updated      time.Time
 	wanted       int
+	informed     bool          // the number has the word of a node, or there was none
 	active       bool          // a trainer is there, or may be
 	since        time.Time     // wanted is what it is
 	change       chan struct{} // closed when it is computed anew
@@ -363,9 +364,11 @@ func (s *Scaler) updateWanted(now time.Time, waited bool) {
 	s.updated, s.active = now, s.hasTrainer(now)
 	defer s.tellChange()
 	existing := s.existingNodes(now, p)
-	if begins {
-		s.law.LimitNodes(0, float64(existing), false, false, existing, existing) // what this one's predecessor, or its twin, may have asked for
+	if begins { // with what this one's predecessor, or its twin, may have asked for: nodes that are slow to answer are there too
+		there := max(existing, len(s.nodes))
+		s.law.LimitNodes(0, float64(there), false, false, there, there)
 	}
+	s.informed = s.informed || s.hasAnswers() || len(s.nodes) == 0
 	wanted := s.law.LimitNodes(seconds, p.need+float64(p.silent), p.active, p.blind, existing, p.up+p.silent)
 	if wanted == s.wanted {
 		return
