@@ -72,7 +72,7 @@ func (s *Scaler) DecideNodes(seconds float64, jobs []Reading, loads []Load, now 
 	return Wanted{Nodes: s.LimitNodes(seconds, need+silent, active, blind, now, now), UpperBound: starved || bound, Effective: s.nodeCapacity()}
 }
 
-// LimitNodes is Tick where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. Nodes
+// LimitNodes is DecideNodes where it is known how many nodes are needed: it holds what was wanted, and bounds the growth. Nodes
 // that were asked for and have not come take nothing back: they may wait for a machine. blind tells that the need is not
 // all that a job would take. now counts those that start; up is those that are there, by which guesses are bounded.
 func (s *Scaler) LimitNodes(seconds, need float64, active, blind bool, now, up int) int {

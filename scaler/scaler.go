@@ -137,12 +137,11 @@ func (s *Scaler) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error
 	case s.waitCalls <- struct{}{}:
 	default:
 	}
-	return nil, heardStatus.Err()
+	return nil, heardStatus().Err()
 }
 
-var heardStatus = makeHeardStatus()
-
-func makeHeardStatus() *status.Status {
+// heardStatus is how a trainer knows that it was heard.
+func heardStatus() *status.Status {
 	s := status.New(codes.Unavailable, "this is a scaler, which makes no batches: it has been told that a node is waited for")
 	with, err := s.WithDetails(&errdetails.ErrorInfo{Domain: "feedwater", Reason: pb.Reason_REASON_SCALER.String()})
 	if err != nil {
