@@ -16,7 +16,7 @@
 #   make test-deploy          image, chart, manifests and unit, without a cluster; part of make test
 #   make manifests            deploy/kubernetes of deploy/helm
 #   make test-slurm           nodes as jobs of a real Slurm on this machine, which Debian's packages have; four minutes
-#   make test-link            between two networks of this machine: batches against plain TCP at 1 and 10 Gbit/s, and what top and doctor say; for root
+#   make test-link            between two networks of this machine: batches against plain TCP at 1 and 10 Gbit/s, without and with a delay of 5 ms, and what top and doctor say; for root
 #   make cluster [DATA=folder]  a real Kubernetes on this machine and a shell with kubectl and helm, with a claim of that folder; for root, its programs are built once, in half an hour
 #   make test-cluster [FAMILY=6]  the chart in that Kubernetes, in 25 minutes: docs/kubernetes.md as it is typed (ONLY=page), pods that fail (ONLY=chaos), KEDA (ONLY=keda); FAMILY=6: IPv6 alone
 #   make test-cluster ONLY="faults upgrade"  pods out of memory, evicted and full; nodes of another build
@@ -474,7 +474,7 @@ test-deploy: build test-image $(VENV)/.ready $(TOOLS)/.shellcheck-ready
 .PHONY: test-slurm test-link
 # Nothing is installed: the test says which packages are missing.
 test-link: build-testnode $(VENV)/.ready
-	$(call say,a link of 1 and of 10 Gbit/s between nodes and trainers)
+	$(call say,a link of 1 and of 10 Gbit/s without and with a delay between nodes and trainers)
 	bench/link.sh $(VENV)/bin/python
 
 test-slurm: build-testnode $(VENV)/.ready
