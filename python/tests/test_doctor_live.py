@@ -159,6 +159,8 @@ def test_of_counters() -> None:
     assert late.actions[-1].do.startswith("feedwater nodes")
     far = of(elsewhere=True)
     assert (far.cause, far.actions[0].do) == ("few-nodes", "more nodes: 1.7 times as many, if all are busy")
+    empty = of(elsewhere=True, wait_s=9.99)
+    assert (empty.cause, empty.actions[0].do) == ("few-nodes", "more nodes"), "no number sates a loop that does nothing"
     assert of(wait_s=0.1).verdict == "healthy"
     assert of(batches=3).verdict == "unknown"
     assert of(skipped=50).cause == "bad-images"

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._common.constants import BOUND_SHARE, GAIN_SHARE, STRAGGLER_SHARE, UNSTEADY_SHARE
 from . import advice, foreign_load
-from .causes import Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
+from .causes import TINY_S, Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
 from .measured import measure_run
 from .report import Report, Run
 from .signals import Signals
@@ -150,7 +150,8 @@ def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) 
     elif not any(action.arguments.startswith("num_workers") for action in actions):
         actions += foreign_load.suggest_fewer(s)
     if cause == "few-nodes":
-        actions.append(Action(f"more nodes: {s.period_s / s.fed_s:.1f} times as many, if all are busy"))
+        times = f": {s.period_s / s.fed_s:.1f} times as many, if all are busy" if s.fed_s >= TINY_S else ""
+        actions.append(Action(f"more nodes{times}"))  # a step of next to nothing takes what any number of them gives
         actions.append(Action("where they have cores to spare, a faster network to them: feedwater top tells"))
     elif cause == "tiny-model":  # what is left of such a step is as short as what measuring it adds
         actions = [replace(action, gain=None) for action in actions] or [DECODE_ONCE]
