@@ -23,7 +23,7 @@ type IndexOptions struct {
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
 	MaxBytes int64
 	// ProgressiveBytes is what the copies of progressive JPEG files may take beside that, which are about as large as
-	// the files. Those that are there stay: nothing makes room for others. Default 0: none are made.
+	// the files. Those that are there stay and are used: nothing makes room for others. Default 0: none are made.
 	ProgressiveBytes int64
 	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and
 	// take more bytes. Default 8.

@@ -427,6 +427,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 	}
 	run("again", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
 	run("a full share", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1}, small+progressive) // those that are there are used
+	run("no share", dir, IndexOptions{Dir: cache}, small+progressive)                          // as whoever trains with what `feedwater index` made
 	run("none", dir, IndexOptions{Dir: other, ProgressiveBytes: 1}, small)
 	first, another := want, dir+"/class_0/progressive-0.jpg"
 	if err := os.Remove(another); err != nil {

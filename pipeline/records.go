@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
@@ -15,7 +16,7 @@ import (
 // index, which have a share of the disk to themselves.
 type records struct {
 	small  *imageindex.Cache
-	copies *imageindex.Cache // nil: none are kept
+	copies *imageindex.Cache // nil: none are kept, and there are none
 }
 
 // recording is what is to be made of a file on the way.
@@ -36,17 +37,27 @@ func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions re
 		}
 	}
 	small, err := imageindex.Open(name, samples, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
-	if err != nil || x.ProgressiveBytes <= 0 {
-		return &records{small: small}, err
+	if err != nil {
+		return nil, err
 	}
-	copies, err := imageindex.Open(name, samples, imageindex.Options{
-		Dir: filepath.Join(x.folderName(), copiesFolder), MaxBytes: x.ProgressiveBytes, Steady: true, Trouble: x.Trouble, Hold: x.Hold,
-	})
+	folder, share := filepath.Join(x.folderName(), copiesFolder), x.ProgressiveBytes
+	if share <= 0 {
+		if !exists(folder) {
+			return &records{small: small}, nil
+		}
+		share = 1 // those that are there are used, and there is room for no more
+	}
+	copies, err := imageindex.Open(name, samples, imageindex.Options{Dir: folder, MaxBytes: share, Steady: true, Trouble: x.Trouble, Hold: x.Hold})
 	if err != nil {
 		small.Close()
 		return nil, err
 	}
 	return &records{small, copies}, nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 // heldBytes is how many bytes of memory the stores of so many samples hold while they gather nothing.

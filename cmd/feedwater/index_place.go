@@ -29,7 +29,7 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	p.limit = 4 << 30
 	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
 	f.Var(bytesize.Positive{Size: &p.limit}, "index-limit", "what the indexes of all data sets may take")
-	f.Var(&p.progressive, "index-progressive", "what copies of progressive JPEG files may take beside that, which are as large as the files and decode several times as fast; 0: none are made")
+	f.Var(&p.progressive, "index-progressive", "what copies of progressive JPEG files may take beside that, which are as large as the files and decode several times as fast; 0: none are made, those that are there are used")
 }
 
 // openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory
