@@ -19,7 +19,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "/run/netns/nodes"
-DELAY = "5ms"
 LEAST = 0.9
 """Of what a plain socket gets, where that fills so much of the link. Else cores are what is short: it is told alone."""
 SAMPLES = {1: 32, 10: 256}
@@ -39,7 +38,7 @@ class Pair:
 
 
 NEAR = Pair("near", "10.79.0.1", "10.79.0.2")
-FAR = Pair("far", "10.80.0.1", "10.80.0.2", DELAY)
+FAR = Pair("far", "10.80.0.1", "10.80.0.2", "5ms")
 LINKS = ((NEAR, 1), (NEAR, 10), (FAR, 1), (FAR, 10))
 """Each pair with what it lets through, in Gbit/s."""
 
@@ -60,7 +59,7 @@ def join_networks() -> subprocess.Popen[str]:
         ip link add near-trainers type veth peer name near-nodes
         """
     )
-    command = [ROOT / "bin" / "bench-delay", "-by", DELAY, "far-trainers", "far-nodes"]
+    command = [ROOT / "bin" / "bench-delay", "-by", FAR.delay, "far-trainers", "far-nodes"]
     delay = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert delay.stdout and delay.stdout.readline() == "ready\n", "the devices with a delay were not made"
     for pair in (NEAR, FAR):
