@@ -27,7 +27,7 @@ type Options struct {
 	// Readers is how many files are read ahead of the workers, so that cores do not idle while storage is slow. 0:
 	// twice Workers.
 	Readers int
-	// Kernels forces a level of package kernel, "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this
+	// Kernels forces a level of package kernel, "avx512", "avx2" or "scalar". Empty: FEEDWATER_KERNELS, else the best of this
 	// processor.
 	Kernels string
 	// OnPanic, if set, is told of panics in the code that makes samples, from any worker; the sample's want then ends

@@ -32,7 +32,7 @@ func changePixels(w *Workspace, m *pixel.Image, taken func(*Workspace, int) int,
 // vectorPixels is how many pixels of a run of so many bytes the kernels take that work on 8 at once and read the 4 bytes
 // behind them.
 func (w *Workspace) vectorPixels(size int) int {
-	if w.Level != kernel.AVX2 || size < 28 {
+	if !kernel.Vector(w.Level) || size < 28 {
 		return 0
 	}
 	return (size - 4) / 24 * 8
@@ -51,7 +51,7 @@ const leastLooked = 1024
 
 // vectorGroups is how many times 32 of so many values kernels look up.
 func (w *Workspace) vectorGroups(values int) int {
-	if w.Level != kernel.AVX2 || values < leastLooked {
+	if !kernel.Vector(w.Level) || values < leastLooked {
 		return 0
 	}
 	return values / vectorGroup

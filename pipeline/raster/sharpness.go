@@ -18,7 +18,7 @@ func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	factor, size := float32(e.Numbers[0]), 3*m.W
 	t := fillShares(w, factor)
 	vector := 0 // values between the first and the last pixel
-	if w.Level == kernel.AVX2 {
+	if kernel.Vector(w.Level) {
 		vector = (size - 6) &^ 15
 	}
 	w.bytes = pixel.Grow(w.bytes, 2*size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -98,8 +99,12 @@ def test_with_any_number_of_workers(data: Path, expected: str, workers: int) -> 
 
 def kernels() -> list[str]:
     """The kernel levels of this processor."""
-    flags = Path("/proc/cpuinfo").read_text()
-    return ["scalar", "avx2"] if " avx2 " in flags else ["scalar"]
+    flags = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text()))
+    needed = {
+        "avx2": {"avx2", "bmi2"},
+        "avx512": {"avx2", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512_vnni"},
+    }
+    return ["scalar", *(level for level, names in needed.items() if names <= flags)]
 
 
 @pytest.mark.parametrize("level", kernels())

@@ -88,7 +88,7 @@ const keptBytes = 32 << 20
 func NewDecoder(level string) *Decoder {
 	k := kernel.JPEGFor(level)
 	d := &Decoder{level: level}
-	d.coder.vector, d.coder.segment.unstuff = level == kernel.AVX2, k.Unstuff
+	d.coder.vector, d.coder.segment.unstuff = kernel.Vector(level), k.Unstuff
 	d.output.kernels = k
 	return d
 }

@@ -52,7 +52,7 @@ func TestUnfilter(t *testing.T) {
 				want := definedRow(filter, raw[:n], prev[:n], bpp)
 				for _, level := range kernel.Levels() {
 					fill(dst)
-					unfilterInto(filter, dst, raw[:n], prev, bpp, level == kernel.AVX2)
+					unfilterInto(filter, dst, raw[:n], prev, bpp, kernel.Vector(level))
 					if !bytes.Equal(dst[:n], want) {
 						t.Fatalf("%s: filter %d, %d pixels of %d bytes: differs", level, filter, pixels, bpp)
 					}
@@ -74,7 +74,7 @@ func TestAdler(t *testing.T) {
 			a, rest := newAdler(), b
 			for len(rest) > 0 {
 				k := 1 + r.IntN(len(rest))
-				a.add(rest[:k], level == kernel.AVX2)
+				a.add(rest[:k], kernel.Vector(level))
 				rest = rest[k:]
 			}
 			if want := adler32.Checksum(b); a.value() != want {
@@ -91,7 +91,7 @@ func BenchmarkUnfilter(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", level, filter), func(b *testing.B) {
 				b.SetBytes(1500)
 				for b.Loop() {
-					unfilterInto(filter, dst, raw[:1500], prev, 3, level == kernel.AVX2)
+					unfilterInto(filter, dst, raw[:1500], prev, 3, kernel.Vector(level))
 				}
 			})
 		}

@@ -42,7 +42,7 @@ type Decoder struct {
 
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
-	return &Decoder{fast: fastPath{vector: level == kernel.AVX2}}
+	return &Decoder{fast: fastPath{vector: kernel.Vector(level)}}
 }
 
 // Parse reads what stands in front of the pixels' data and returns the picture's size. It allocates nothing that depends on

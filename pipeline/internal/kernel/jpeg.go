@@ -54,6 +54,8 @@ func JPEGFor(level string) *JPEG {
 		panic(fmt.Sprintf("kernel: level %q, this processor can run %v", level, Levels()))
 	case level == Scalar:
 		return scalarJPEG()
+	case level == AVX512:
+		return wideJPEG()
 	default:
 		return vectorJPEG()
 	}

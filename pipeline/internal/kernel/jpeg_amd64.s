@@ -258,7 +258,7 @@ DATA idctHigh<>+28(SB)/2, $0xc000
 DATA idctHigh<>+30(SB)/2, $0xc000
 GLOBL idctHigh<>(SB), RODATA|NOPTR, $32
 
-// func idctPairs(dst *byte, stride int, src *int16, q *uint16, pairs int)
+// func idctPairs(dst *byte, stride int, src *int16, q *uint16, n int)
 // Requires: AVX, AVX2
 TEXT ·idctPairs(SB), NOSPLIT, $408-40
 	LEAQ 24(SP), AX
@@ -267,10 +267,10 @@ TEXT ·idctPairs(SB), NOSPLIT, $408-40
 	MOVQ stride+8(FP), DX
 	MOVQ src+16(FP), BX
 	MOVQ q+24(FP), SI
-	MOVQ pairs+32(FP), DI
+	MOVQ n+32(FP), DI
 	LEAQ (DX)(DX*2), R8
 
-pair:
+blocks:
 	VBROADCASTI128 (BX), Y0
 	VINSERTI128    $0x01, 128(BX), Y0, Y0
 	VBROADCASTI128 (SI), Y1
@@ -584,15 +584,13 @@ first:
 	ADDQ         $0x10, CX
 	ADDQ         $0x00000100, BX
 	DECQ         DI
-	JNZ          pair
+	JNZ          blocks
 	VZEROUPPER
 	RET
 
 wild:
-	VPXOR          Y8, Y8, Y8
-	VBROADCASTI128 16(BX), Y9
-	VINSERTI128    $0x01, 144(BX), Y9, Y9
-	VPOR           Y9, Y8, Y8
+	VBROADCASTI128 16(BX), Y8
+	VINSERTI128    $0x01, 144(BX), Y8, Y8
 	VBROADCASTI128 32(BX), Y9
 	VINSERTI128    $0x01, 160(BX), Y9, Y9
 	VPOR           Y9, Y8, Y8
@@ -611,12 +609,12 @@ wild:
 	VBROADCASTI128 112(BX), Y9
 	VINSERTI128    $0x01, 240(BX), Y9, Y9
 	VPOR           Y9, Y8, Y8
-	VPXOR          Y9, Y9, Y9
-	VPCMPEQQ       Y9, Y8, Y8
 	VPSHUFD        $0x4e, Y8, Y9
-	VPAND          Y9, Y8, Y8
+	VPOR           Y9, Y8, Y8
 	VPSLLW         $0x02, Y0, Y9
 	VPSRAW         $0x02, Y9, Y9
+	VPXOR          Y10, Y10, Y10
+	VPCMPEQQ       Y10, Y8, Y8
 	VPBLENDVB      Y8, Y9, Y0, Y0
 	JMP            first
 
@@ -719,6 +717,119 @@ DATA colorHalf<>+20(SB)/4, $0x00008000
 DATA colorHalf<>+24(SB)/4, $0x00008000
 DATA colorHalf<>+28(SB)/4, $0x00008000
 GLOBL colorHalf<>(SB), RODATA|NOPTR, $32
+
+// func colorRow(dst *byte, y *byte, cb *byte, cr *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·colorRow(SB), NOSPLIT, $0-40
+	MOVQ  dst+0(FP), AX
+	MOVQ  y+8(FP), CX
+	MOVQ  cb+16(FP), DX
+	MOVQ  cr+24(FP), BX
+	MOVQ  n+32(FP), SI
+	XORQ  DI, DI
+	VPXOR Y0, Y0, Y0
+
+group:
+	VMOVDQU     (CX)(DI*1), Y1
+	VPUNPCKLBW  Y0, Y1, Y1
+	VMOVDQU     (DX)(DI*1), Y2
+	VPUNPCKLBW  Y0, Y2, Y2
+	VMOVDQU     (BX)(DI*1), Y3
+	VPUNPCKLBW  Y0, Y3, Y3
+	VPSUBW      colorC128<>+0(SB), Y2, Y2
+	VPSUBW      colorC128<>+0(SB), Y3, Y3
+	VPUNPCKLWD  Y3, Y2, Y4
+	VPUNPCKHWD  Y3, Y2, Y5
+	VPMADDWD    colorG<>+0(SB), Y4, Y4
+	VPADDD      colorHalf<>+0(SB), Y4, Y4
+	VPSRAD      $0x10, Y4, Y4
+	VPMADDWD    colorG<>+0(SB), Y5, Y5
+	VPADDD      colorHalf<>+0(SB), Y5, Y5
+	VPSRAD      $0x10, Y5, Y5
+	VPACKSSDW   Y5, Y4, Y4
+	VPSUBW      Y3, Y4, Y4
+	VPADDW      Y1, Y4, Y4
+	VPADDW      Y3, Y3, Y5
+	VPMULHW     colorR<>+0(SB), Y5, Y5
+	VPADDW      colorOne<>+0(SB), Y5, Y5
+	VPSRAW      $0x01, Y5, Y5
+	VPADDW      Y3, Y5, Y5
+	VPADDW      Y1, Y5, Y5
+	VPADDW      Y2, Y2, Y2
+	VPMULHW     colorB<>+0(SB), Y2, Y3
+	VPADDW      colorOne<>+0(SB), Y3, Y3
+	VPSRAW      $0x01, Y3, Y3
+	VPADDW      Y2, Y3, Y3
+	VPADDW      Y1, Y3, Y3
+	VMOVDQU     (CX)(DI*1), Y1
+	VPUNPCKHBW  Y0, Y1, Y1
+	VMOVDQU     (DX)(DI*1), Y2
+	VPUNPCKHBW  Y0, Y2, Y2
+	VMOVDQU     (BX)(DI*1), Y6
+	VPUNPCKHBW  Y0, Y6, Y6
+	VPSUBW      colorC128<>+0(SB), Y2, Y2
+	VPSUBW      colorC128<>+0(SB), Y6, Y6
+	VPUNPCKLWD  Y6, Y2, Y7
+	VPUNPCKHWD  Y6, Y2, Y8
+	VPMADDWD    colorG<>+0(SB), Y7, Y7
+	VPADDD      colorHalf<>+0(SB), Y7, Y7
+	VPSRAD      $0x10, Y7, Y7
+	VPMADDWD    colorG<>+0(SB), Y8, Y8
+	VPADDD      colorHalf<>+0(SB), Y8, Y8
+	VPSRAD      $0x10, Y8, Y8
+	VPACKSSDW   Y8, Y7, Y7
+	VPSUBW      Y6, Y7, Y7
+	VPADDW      Y1, Y7, Y7
+	VPADDW      Y6, Y6, Y8
+	VPMULHW     colorR<>+0(SB), Y8, Y8
+	VPADDW      colorOne<>+0(SB), Y8, Y8
+	VPSRAW      $0x01, Y8, Y8
+	VPADDW      Y6, Y8, Y8
+	VPADDW      Y1, Y8, Y8
+	VPADDW      Y2, Y2, Y2
+	VPMULHW     colorB<>+0(SB), Y2, Y6
+	VPADDW      colorOne<>+0(SB), Y6, Y6
+	VPSRAW      $0x01, Y6, Y6
+	VPADDW      Y2, Y6, Y6
+	VPADDW      Y1, Y6, Y6
+	VPACKUSWB   Y8, Y5, Y5
+	VPACKUSWB   Y7, Y4, Y4
+	VPACKUSWB   Y6, Y3, Y3
+	LEAQ        (DI)(DI*2), R8
+	ADDQ        AX, R8
+	VPSHUFB     interleave0R<>+0(SB), Y5, Y1
+	VPSHUFB     interleave0G<>+0(SB), Y4, Y2
+	VPOR        Y2, Y1, Y1
+	VPSHUFB     interleave0B<>+0(SB), Y3, Y2
+	VPOR        Y2, Y1, Y1
+	VPSHUFB     interleave1R<>+0(SB), Y5, Y2
+	VPSHUFB     interleave1G<>+0(SB), Y4, Y6
+	VPOR        Y6, Y2, Y2
+	VPSHUFB     interleave1B<>+0(SB), Y3, Y6
+	VPOR        Y6, Y2, Y2
+	VPSHUFB     interleave2R<>+0(SB), Y5, Y5
+	VPSHUFB     interleave2G<>+0(SB), Y4, Y4
+	VPOR        Y4, Y5, Y5
+	VPSHUFB     interleave2B<>+0(SB), Y3, Y3
+	VPOR        Y3, Y5, Y5
+	VINSERTI128 $0x01, X2, Y1, Y3
+	VMOVDQU     Y3, (R8)
+	VPERM2I128  $0x31, Y5, Y2, Y2
+	VPBLENDD    $0xf0, Y1, Y5, Y5
+	VMOVDQU     Y5, 32(R8)
+	VMOVDQU     Y2, 64(R8)
+	ADDQ        $0x20, DI
+	LEAQ        32(DI), R8
+	CMPQ        R8, SI
+	JLE         group
+	CMPQ        DI, SI
+	JGE         done
+	LEAQ        -32(SI), DI
+	JMP         group
+
+done:
+	VZEROUPPER
+	RET
 
 DATA interleave0R<>+0(SB)/1, $0x00
 DATA interleave0R<>+1(SB)/1, $0x80
@@ -1025,119 +1136,6 @@ DATA interleave2B<>+29(SB)/1, $0x80
 DATA interleave2B<>+30(SB)/1, $0x80
 DATA interleave2B<>+31(SB)/1, $0x0f
 GLOBL interleave2B<>(SB), RODATA|NOPTR, $32
-
-// func colorRow(dst *byte, y *byte, cb *byte, cr *byte, n int)
-// Requires: AVX, AVX2
-TEXT ·colorRow(SB), NOSPLIT, $0-40
-	MOVQ  dst+0(FP), AX
-	MOVQ  y+8(FP), CX
-	MOVQ  cb+16(FP), DX
-	MOVQ  cr+24(FP), BX
-	MOVQ  n+32(FP), SI
-	XORQ  DI, DI
-	VPXOR Y0, Y0, Y0
-
-group:
-	VMOVDQU     (CX)(DI*1), Y1
-	VPUNPCKLBW  Y0, Y1, Y1
-	VMOVDQU     (DX)(DI*1), Y2
-	VPUNPCKLBW  Y0, Y2, Y2
-	VMOVDQU     (BX)(DI*1), Y3
-	VPUNPCKLBW  Y0, Y3, Y3
-	VPSUBW      colorC128<>+0(SB), Y2, Y2
-	VPSUBW      colorC128<>+0(SB), Y3, Y3
-	VPUNPCKLWD  Y3, Y2, Y4
-	VPUNPCKHWD  Y3, Y2, Y5
-	VPMADDWD    colorG<>+0(SB), Y4, Y4
-	VPADDD      colorHalf<>+0(SB), Y4, Y4
-	VPSRAD      $0x10, Y4, Y4
-	VPMADDWD    colorG<>+0(SB), Y5, Y5
-	VPADDD      colorHalf<>+0(SB), Y5, Y5
-	VPSRAD      $0x10, Y5, Y5
-	VPACKSSDW   Y5, Y4, Y4
-	VPSUBW      Y3, Y4, Y4
-	VPADDW      Y1, Y4, Y4
-	VPADDW      Y3, Y3, Y5
-	VPMULHW     colorR<>+0(SB), Y5, Y5
-	VPADDW      colorOne<>+0(SB), Y5, Y5
-	VPSRAW      $0x01, Y5, Y5
-	VPADDW      Y3, Y5, Y5
-	VPADDW      Y1, Y5, Y5
-	VPADDW      Y2, Y2, Y2
-	VPMULHW     colorB<>+0(SB), Y2, Y3
-	VPADDW      colorOne<>+0(SB), Y3, Y3
-	VPSRAW      $0x01, Y3, Y3
-	VPADDW      Y2, Y3, Y3
-	VPADDW      Y1, Y3, Y3
-	VMOVDQU     (CX)(DI*1), Y1
-	VPUNPCKHBW  Y0, Y1, Y1
-	VMOVDQU     (DX)(DI*1), Y2
-	VPUNPCKHBW  Y0, Y2, Y2
-	VMOVDQU     (BX)(DI*1), Y6
-	VPUNPCKHBW  Y0, Y6, Y6
-	VPSUBW      colorC128<>+0(SB), Y2, Y2
-	VPSUBW      colorC128<>+0(SB), Y6, Y6
-	VPUNPCKLWD  Y6, Y2, Y7
-	VPUNPCKHWD  Y6, Y2, Y8
-	VPMADDWD    colorG<>+0(SB), Y7, Y7
-	VPADDD      colorHalf<>+0(SB), Y7, Y7
-	VPSRAD      $0x10, Y7, Y7
-	VPMADDWD    colorG<>+0(SB), Y8, Y8
-	VPADDD      colorHalf<>+0(SB), Y8, Y8
-	VPSRAD      $0x10, Y8, Y8
-	VPACKSSDW   Y8, Y7, Y7
-	VPSUBW      Y6, Y7, Y7
-	VPADDW      Y1, Y7, Y7
-	VPADDW      Y6, Y6, Y8
-	VPMULHW     colorR<>+0(SB), Y8, Y8
-	VPADDW      colorOne<>+0(SB), Y8, Y8
-	VPSRAW      $0x01, Y8, Y8
-	VPADDW      Y6, Y8, Y8
-	VPADDW      Y1, Y8, Y8
-	VPADDW      Y2, Y2, Y2
-	VPMULHW     colorB<>+0(SB), Y2, Y6
-	VPADDW      colorOne<>+0(SB), Y6, Y6
-	VPSRAW      $0x01, Y6, Y6
-	VPADDW      Y2, Y6, Y6
-	VPADDW      Y1, Y6, Y6
-	VPACKUSWB   Y8, Y5, Y5
-	VPACKUSWB   Y7, Y4, Y4
-	VPACKUSWB   Y6, Y3, Y3
-	LEAQ        (DI)(DI*2), R8
-	ADDQ        AX, R8
-	VPSHUFB     interleave0R<>+0(SB), Y5, Y1
-	VPSHUFB     interleave0G<>+0(SB), Y4, Y2
-	VPOR        Y2, Y1, Y1
-	VPSHUFB     interleave0B<>+0(SB), Y3, Y2
-	VPOR        Y2, Y1, Y1
-	VPSHUFB     interleave1R<>+0(SB), Y5, Y2
-	VPSHUFB     interleave1G<>+0(SB), Y4, Y6
-	VPOR        Y6, Y2, Y2
-	VPSHUFB     interleave1B<>+0(SB), Y3, Y6
-	VPOR        Y6, Y2, Y2
-	VPSHUFB     interleave2R<>+0(SB), Y5, Y5
-	VPSHUFB     interleave2G<>+0(SB), Y4, Y4
-	VPOR        Y4, Y5, Y5
-	VPSHUFB     interleave2B<>+0(SB), Y3, Y4
-	VPOR        Y4, Y5, Y5
-	VINSERTI128 $0x01, X2, Y1, Y3
-	VMOVDQU     Y3, (R8)
-	VPERM2I128  $0x31, Y5, Y2, Y2
-	VPBLENDD    $0xf0, Y1, Y5, Y5
-	VMOVDQU     Y5, 32(R8)
-	VMOVDQU     Y2, 64(R8)
-	ADDQ        $0x20, DI
-	LEAQ        32(DI), R8
-	CMPQ        R8, SI
-	JLE         group
-	CMPQ        DI, SI
-	JGE         done
-	LEAQ        -32(SI), DI
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
 
 DATA triple0<>+0(SB)/1, $0x00
 DATA triple0<>+1(SB)/1, $0x00

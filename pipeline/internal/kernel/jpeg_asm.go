@@ -3,6 +3,7 @@
 package kernel
 
 //go:generate sh -c "cd _gen && go run ./jpeg -out ../jpeg_amd64.s -stubs ../jpeg_stubs_amd64.go -pkg kernel"
+//go:generate sh -c "cd _gen && go run ./jpeg -avx512 -out ../jpeg_avx512_amd64.s -stubs ../jpeg_avx512_stubs_amd64.go -pkg kernel"
 
 // group is how many samples the assembly takes at a time. Shorter rows go to the scalar twins; longer ones end with a
 // group that overlaps the one before it, so that no kernel reads or writes outside its slices.
@@ -13,6 +14,13 @@ func vectorJPEG() *JPEG {
 		Level: AVX2, IDCT: idctAVX2, Color: colorAVX2, Grey: greyAVX2,
 		H2V1: h2v1AVX2, H2V2: h2v2AVX2, H1V2: h1v2AVX2, Unstuff: unstuffAVX2,
 	}
+}
+
+// wideJPEG has kernels of AVX-512 where these gain. Doubling does not: it reads at once what two were needed to write.
+func wideJPEG() *JPEG {
+	k := vectorJPEG()
+	k.Level, k.IDCT, k.Color = AVX512, idctAVX512, colorAVX512
+	return k
 }
 
 func idctAVX2(dst []byte, stride int, blocks []Block, q *[64]uint16) {
@@ -31,6 +39,31 @@ func colorAVX2(dst, y, cb, cr []byte) {
 	}
 	_, _, _ = cb[n-1], cr[n-1], dst[3*n-1]
 	colorRow(&dst[0], &y[0], &cb[0], &cr[0], n)
+}
+
+// idctAVX512 makes four blocks at a time, and leaves two that may be over to AVX2.
+func idctAVX512(dst []byte, stride int, blocks []Block, q *[64]uint16) {
+	if len(blocks) == 0 {
+		return
+	}
+	idctRoom(dst, stride, len(blocks))
+	fours := len(blocks) / 4
+	if fours > 0 {
+		idctFours(&dst[0], stride, &blocks[0][0], &q[0], fours)
+	}
+	if rest := blocks[4*fours:]; len(rest) > 0 {
+		idctPairs(&dst[32*fours], stride, &rest[0][0], &q[0], 1)
+	}
+}
+
+func colorAVX512(dst, y, cb, cr []byte) {
+	n := len(y)
+	if n < 2*group {
+		colorAVX2(dst, y, cb, cr)
+		return
+	}
+	_, _, _ = cb[n-1], cr[n-1], dst[3*n-1]
+	colorRowWide(&dst[0], &y[0], &cb[0], &cr[0], n)
 }
 
 func greyAVX2(dst, y []byte) {

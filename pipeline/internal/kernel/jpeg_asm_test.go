@@ -7,38 +7,45 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// The fast level really runs the assembly: a fault in the middle of a kernel is in a function of the generated file.
+// The fast levels really run the assembly: a fault in the middle of a kernel is in a function of the generated file.
 func TestAssemblyRuns(t *testing.T) {
-	if Levels()[0] != AVX2 {
-		t.Skip("this processor has no AVX2")
-	}
-	k := vectorJPEG()
 	wild, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Munmap(wild) }()
 	ok := make([]byte, 1000)
-	cases := map[string]func(){
-		"idctPairs":  func() { k.IDCT(wild[:7*16+16], 16, make([]Block, 2), new([64]uint16)) },
-		"colorRow":   func() { k.Color(ok, wild[:100], ok, ok) },
-		"greyRow":    func() { k.Grey(ok, wild[:100]) },
-		"h2v1Row":    func() { k.H2V1(ok, wild[:102]) },
-		"h2v2Row":    func() { k.H2V2(ok, wild[:102], ok) },
-		"h1v2Row":    func() { k.H1V2(ok, wild[:100], ok, 1) },
-		"unstuffRun": func() { k.Unstuff(ok, wild[:100]) },
+	cases := map[string]map[string]func(*JPEG){
+		AVX2: {
+			"idctPairs":  func(k *JPEG) { k.IDCT(wild[:7*16+16], 16, make([]Block, 2), new([64]uint16)) },
+			"colorRow":   func(k *JPEG) { k.Color(ok, wild[:100], ok, ok) },
+			"greyRow":    func(k *JPEG) { k.Grey(ok, wild[:100]) },
+			"h2v1Row":    func(k *JPEG) { k.H2V1(ok, wild[:102]) },
+			"h2v2Row":    func(k *JPEG) { k.H2V2(ok, wild[:102], ok) },
+			"h1v2Row":    func(k *JPEG) { k.H1V2(ok, wild[:100], ok, 1) },
+			"unstuffRun": func(k *JPEG) { k.Unstuff(ok, wild[:100]) },
+		},
+		AVX512: {
+			"idctFours":    func(k *JPEG) { k.IDCT(wild[:7*32+32], 32, make([]Block, 4), new([64]uint16)) },
+			"idctPairs":    func(k *JPEG) { k.IDCT(wild[:7*16+16], 16, make([]Block, 2), new([64]uint16)) },
+			"colorRowWide": func(k *JPEG) { k.Color(ok, wild[:100], ok, ok) },
+			"colorRow":     func(k *JPEG) { k.Color(ok, wild[:63], ok, ok) },
+		},
 	}
-	for name, f := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := faultIn(f); !strings.HasSuffix(got, "."+name) {
-				t.Errorf("fault in %q", got)
-			}
-		})
+	for _, level := range Levels() {
+		for name, f := range cases[level] {
+			t.Run(level+"/"+name, func(t *testing.T) {
+				if got := faultIn(func() { f(JPEGFor(level)) }); !strings.HasSuffix(got, "."+name) {
+					t.Errorf("fault in %q", got)
+				}
+			})
+		}
 	}
 }
 
@@ -81,6 +88,28 @@ func TestAssemblyIsAVX2(t *testing.T) {
 		}
 		if text, zero := strings.Count(string(b), "\nTEXT "), strings.Count(string(b), "\tVZEROUPPER\n"); zero < text {
 			t.Errorf("%s: %d functions, %d VZEROUPPER", name, text, zero)
+		}
+	}
+}
+
+// Assembly of AVX-512 needs no more than haveAVX512 asks for, and clears the registers' upper parts at its end.
+func TestAssemblyIsAVX512(t *testing.T) {
+	asked := "AVX AVX2 AVX512BW AVX512DQ AVX512F AVX512VBMI AVX512VL AVX512_VNNI CMOV"
+	for _, name := range []string{"jpeg_avx512_amd64.s", "resize_avx512_amd64.s"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		needs := regexp.MustCompile(`// Requires: (.*)`).FindAllStringSubmatch(string(b), -1)
+		if text := strings.Count(string(b), "\nTEXT "); len(needs) != text || strings.Count(string(b), "\tVZEROUPPER\n\tRET\n") != text {
+			t.Errorf("%s: %d functions, %d say what they need; not each ends by VZEROUPPER", name, text, len(needs))
+		}
+		for _, need := range needs {
+			for _, set := range strings.Split(need[1], ", ") {
+				if !slices.Contains(strings.Fields(asked), set) {
+					t.Errorf("%s needs %s", name, set)
+				}
+			}
 		}
 	}
 }

@@ -2,5 +2,6 @@
 
 package kernel
 
-// vectorJPEG is never called: Levels has Scalar alone.
+// vectorJPEG and wideJPEG are never called: Levels has Scalar alone.
 func vectorJPEG() *JPEG { return nil }
+func wideJPEG() *JPEG   { return nil }

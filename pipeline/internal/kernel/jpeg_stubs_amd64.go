@@ -5,7 +5,7 @@
 package kernel
 
 // idctPairs transforms pairs of neighbouring blocks to 8 rows of 16 bytes each.
-func idctPairs(dst *byte, stride int, src *int16, q *uint16, pairs int)
+func idctPairs(dst *byte, stride int, src *int16, q *uint16, n int)
 
 // colorRow converts n >= 32 pixels.
 func colorRow(dst *byte, y *byte, cb *byte, cr *byte, n int)

@@ -5,6 +5,7 @@ import "math"
 // The passes of a separable resampling as Pillow computes them: 22-bit weights, a rounded 8-bit result per pass.
 
 //go:generate go -C _gen run ./resize -out ../resize_amd64.s -stubs ../resize_stubs_amd64.go -pkg kernel
+//go:generate go -C _gen run ./resize -avx512 -out ../resize_avx512_amd64.s -stubs ../resize_avx512_stubs_amd64.go -pkg kernel
 
 const (
 	// WeightBits is the fixed-point precision of resampling weights: 1 is 1<<WeightBits.
@@ -52,6 +53,7 @@ func (t *Taps) weights(i int) []int32 { return t.Weights[i*t.Stride:][:t.Count[i
 // Vertical is the pass along y. It is not safe for concurrent use.
 type Vertical struct {
 	vector  bool
+	wide    bool // AVX-512
 	fits    bool // packed is set
 	bounded bool
 	lifts   bool
@@ -60,7 +62,9 @@ type Vertical struct {
 }
 
 // NewVertical returns a pass that uses the kernels of level.
-func NewVertical(level string) *Vertical { return &Vertical{vector: level == AVX2} }
+func NewVertical(level string) *Vertical {
+	return &Vertical{vector: Vector(level), wide: level == AVX512}
+}
 
 // Set takes the weights, which must not change until the next Set.
 func (v *Vertical) Set(t *Taps) {
@@ -97,6 +101,8 @@ func (v *Vertical) Row(i int, dst, src []byte, stride int) {
 	count := int(v.taps.Count[i])
 	src = src[:(count-1)*stride+n]
 	switch {
+	case v.fits && v.wide && n >= 64:
+		resizeVerticalAVX512(&dst[0], &src[0], stride, &v.packed[i*v.taps.Stride], count, n)
 	case v.fits && n >= 32:
 		resizeVerticalAVX2(&dst[0], &src[0], stride, &v.packed[i*v.taps.Stride], count, n)
 	case v.bounded && n >= 8:
@@ -111,6 +117,7 @@ func (v *Vertical) Row(i int, dst, src []byte, stride int) {
 // Horizontal is the pass along x, on pixels of three samples. It is not safe for concurrent use.
 type Horizontal struct {
 	vector  bool
+	wide    bool // AVX-512
 	bounded bool
 	lifts   bool
 	flipX   bool
@@ -124,7 +131,9 @@ type Horizontal struct {
 }
 
 // NewHorizontal returns a pass that uses the kernels of level.
-func NewHorizontal(level string) *Horizontal { return &Horizontal{vector: level == AVX2} }
+func NewHorizontal(level string) *Horizontal {
+	return &Horizontal{vector: Vector(level), wide: level == AVX512}
+}
 
 // Set takes the weights, which must not change until the next Set. With flipX the last pixel of a row comes first; with
 // flipY the last row of each call of Rows comes first.
@@ -154,7 +163,11 @@ func (h *Horizontal) Rows(dst []byte, dstStride int, src []byte, srcStride, n in
 		if h.flipY {
 			first, step = (n-1)*dstStride, -dstStride
 		}
-		resizeHorizontalAVX2(&dst[first], step, &src[0], srcStride, n, &h.packed[0], &h.places[0], h.groups, h.pairs)
+		rows := resizeHorizontalAVX2
+		if h.wide {
+			rows = resizeHorizontalAVX512
+		}
+		rows(&dst[first], step, &src[0], srcStride, n, &h.packed[0], &h.places[0], h.groups, h.pairs)
 	case h.bounded && uint64(max(len(dst), len(src))) <= math.MaxUint32:
 		h.scalar(dst, dstStride, src, srcStride, n)
 	case h.lifts && uint64(max(len(dst), len(src))) <= math.MaxUint32:

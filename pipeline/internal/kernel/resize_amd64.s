@@ -21,8 +21,8 @@ TEXT ·resizeVerticalAVX2(SB), NOSPLIT, $0-48
 	VPXOR        Y0, Y0, Y0
 
 block:
-	VMOVDQA Y1, Y2
-	VMOVDQA Y1, Y3
+	VMOVDQU Y1, Y2
+	VMOVDQU Y1, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6

@@ -9,3 +9,11 @@ func resizeVerticalAVX2(_, _ *byte, _ int, _ *int32, _, _ int) {
 func resizeHorizontalAVX2(_ *byte, _ int, _ *byte, _, _ int, _, _ *int32, _, _ int) {
 	panic("kernel: built without assembly")
 }
+
+func resizeVerticalAVX512(_, _ *byte, _ int, _ *int32, _, _ int) {
+	panic("kernel: built without assembly")
+}
+
+func resizeHorizontalAVX512(_ *byte, _ int, _ *byte, _, _ int, _, _ *int32, _, _ int) {
+	panic("kernel: built without assembly")
+}

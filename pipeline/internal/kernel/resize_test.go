@@ -78,7 +78,7 @@ func TestResizeVerticalGivesTheDefinition(t *testing.T) {
 		for _, level := range Levels() {
 			v := NewVertical(level)
 			v.Set(taps)
-			if level == AVX2 {
+			if Vector(level) {
 				total++
 				if v.fits {
 					vectors++

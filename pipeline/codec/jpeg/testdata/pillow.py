@@ -65,7 +65,7 @@ class Dump:
 
 def compare(program, paths):
     """The whole picture and three random regions of each file, at each level."""
-    dumps = [Dump(program, level) for level in ("avx2", "scalar")]
+    dumps = [Dump(program, level) for level in ("avx512", "avx2", "scalar")]
     rng = random.Random(3)
     equal = wrong = refused = 0
     for path in paths:

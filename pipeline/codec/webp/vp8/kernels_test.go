@@ -23,7 +23,7 @@ func pixels(r *rand.Rand, p []byte) {
 // Every level filters edges as the scalar code does, whatever the strengths, and touches nothing but the pixels at the edge.
 func TestEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	vector := kernels{kernel.Vector(kernel.Levels()[0])}
 	scalar := kernels{}
 	const stride = 48
 	for k := range 4000 {
@@ -60,7 +60,7 @@ func TestEdges(t *testing.T) {
 // Every level transforms any coefficients alike, also such as overflow.
 func TestTransform(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	vector := kernels{kernel.Vector(kernel.Levels()[0])}
 	for k := range 20_000 {
 		var in [16]int16
 		for i := range in {
@@ -102,7 +102,7 @@ func checkTransform(t *testing.T, r *rand.Rand, in [16]int16) {
 // Every level continues what is around a block alike, in every direction, and touches nothing but the block.
 func TestDirections(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	vector := kernels{kernel.Vector(kernel.Levels()[0])}
 	scalar := kernels{}
 	for k := range 4000 {
 		var a, b [canvasSize]byte
@@ -120,7 +120,7 @@ func TestDirections(t *testing.T) {
 // Every level makes colors alike, of rows of each length.
 func TestColors(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	vector := kernels{kernel.Levels()[0] == kernel.AVX2}
+	vector := kernels{kernel.Vector(kernel.Levels()[0])}
 	for n := 1; n < 140; n++ {
 		near, far, dst, want := guardtest.Bytes(t, n+2), guardtest.Bytes(t, n+2), guardtest.Bytes(t, 2*n), make([]byte, 2*n)
 		pixels(r, near)

@@ -46,7 +46,7 @@ type edge struct {
 
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
-	return &Decoder{kernels: kernels{level == kernel.AVX2}}
+	return &Decoder{kernels: kernels{kernel.Vector(level)}}
 }
 
 // Decode decodes a picture of w×h pixels, 1 to 16383 each, from the data of its chunk, whose first 10 bytes are known to make sense. The samples are in

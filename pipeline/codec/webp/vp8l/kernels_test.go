@@ -11,7 +11,7 @@ import (
 )
 
 // vector are the kernels of this processor's best level.
-func vector() kernels { return kernels{kernel.Levels()[0] == kernel.AVX2} }
+func vector() kernels { return kernels{kernel.Vector(kernel.Levels()[0])} }
 
 // guardedPixels are n pixels, random, between whose end, or whose beginning, and an inaccessible page there is nothing.
 func guardedPixels(t *testing.T, r *rand.Rand, n int, end bool) []uint32 {

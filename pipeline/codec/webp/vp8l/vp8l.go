@@ -30,7 +30,7 @@ type Decoder struct {
 }
 
 // NewDecoder returns a decoder that runs the kernels of the level.
-func NewDecoder(level string) *Decoder { return &Decoder{kernels: kernels{level == kernel.AVX2}} }
+func NewDecoder(level string) *Decoder { return &Decoder{kernels: kernels{kernel.Vector(level)}} }
 
 // headerSize is how many bytes of a picture's data come before it, which the container has read.
 const headerSize = 5

@@ -34,7 +34,7 @@ var formats = imageformat.Names()
 var (
 	orderRoots  = []string{"Permutation", "NewPermutation", "NewBlockPermutation", "Epoch"}
 	kernelRoots = map[string][]string{
-		levels:   {"Levels", "Best", "Check"},
+		levels:   {"Levels", "Best", "Check", "Vector"},
 		"jpeg":   {"JPEG", "JPEGFor", "Block"},
 		"resize": {"Taps", "Horizontal", "NewHorizontal", "Vertical", "NewVertical"},
 	}

@@ -3,40 +3,87 @@ package asm
 
 import (
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 const attributes = 24 // RODATA | NOPTR
 
+// Lanes is how many lanes of 16 bytes the vectors have that are made: 2 of AVX2, 4 of AVX-512.
+var Lanes = 2
+
+// Vector returns a register of so many lanes.
+func Vector() reg.VecVirtual {
+	if Lanes == 4 {
+		return build.ZMM()
+	}
+	return build.YMM()
+}
+
+// Zero makes a register zero.
+func Zero(v reg.VecVirtual) {
+	if Lanes == 4 {
+		build.VPXORQ(v, v, v)
+	} else {
+		build.VPXOR(v, v, v)
+	}
+}
+
+// Move loads or stores a vector.
+func Move(from, to operand.Op) {
+	if Lanes == 4 {
+		build.VMOVDQU64(from, to)
+	} else {
+		build.VMOVDQU(from, to)
+	}
+}
+
+// AddProducts appends VPDPWSSD, which avo does not know: it adds to each dword of sum the two products of its words in a and b.
+func AddProducts(b, a operand.Op, sum reg.VecVirtual) {
+	build.Instruction(&ir.Instruction{
+		Opcode: "VPDPWSSD", ISA: []string{"AVX512_VNNI"},
+		Operands: []operand.Op{b, a, sum}, Inputs: []operand.Op{b, a, sum}, Outputs: []operand.Op{sum},
+	})
+}
+
 // Pointer loads a parameter.
 func Pointer(name string) reg.GPVirtual {
 	return build.Load(build.Param(name), build.GP64()).(reg.GPVirtual)
 }
 
-// Bytes makes a constant of 32 bytes that holds the 16 bytes b in both lanes.
+// Bytes makes a constant that holds the 16 bytes b in each lane.
 func Bytes(name string, b [16]int) operand.Mem {
 	m := build.GLOBL(name, attributes)
-	for i := range 32 {
+	for i := range 16 * Lanes {
 		build.DATA(i, operand.U8(b[i%16]))
 	}
 	return m
 }
 
-// Words makes a constant of 32 bytes that repeats the words w.
+// Words makes a constant of a vector's length that repeats the words w.
 func Words(name string, w ...int) operand.Mem {
 	m := build.GLOBL(name, attributes)
-	for i := range 16 {
+	for i := range 8 * Lanes {
 		build.DATA(2*i, operand.U16(uint16(int16(w[i%len(w)]))))
 	}
 	return m
 }
 
-// Dwords makes a constant of 32 bytes that repeats v.
+// Dwords makes a constant of a vector's length that repeats v.
 func Dwords(name string, v int) operand.Mem {
 	m := build.GLOBL(name, attributes)
-	for i := range 8 {
+	for i := range 4 * Lanes {
 		build.DATA(4*i, operand.U32(uint32(int32(v))))
+	}
+	return m
+}
+
+// All makes a constant of 64 bytes that differ.
+func All(name string, b [64]byte) operand.Mem {
+	m := build.GLOBL(name, attributes)
+	for i, v := range b {
+		build.DATA(i, operand.U8(v))
 	}
 	return m
 }

@@ -14,31 +14,34 @@ func color() {
 	c128, one := asm.Words("colorC128", 128), asm.Words("colorOne", 1)
 	kr, kb, kg := asm.Words("colorR", 26345), asm.Words("colorB", -14942), asm.Words("colorG", -22554, 18734)
 	half := asm.Dwords("colorHalf", 1<<15)
-	mask := interleave()
-
-	TEXT("colorRow", NOSPLIT, "func(dst, y, cb, cr *byte, n int)")
-	Doc("colorRow converts n >= 32 pixels.")
+	name, doc, store := "colorRow", "colorRow converts n >= 32 pixels.", interleave
+	if asm.Lanes == 4 {
+		name, doc, store = "colorRowWide", "colorRowWide converts n >= 64 pixels.", interleaveWide
+	}
+	TEXT(name, NOSPLIT, "func(dst, y, cb, cr *byte, n int)")
+	Doc(doc)
 	dst, py, pb, pr := Load(Param("dst"), GP64()), Load(Param("y"), GP64()), Load(Param("cb"), GP64()), Load(Param("cr"), GP64())
 	n := Load(Param("n"), GP64()).(GPVirtual)
 	i := GP64()
 	XORQ(i, i)
-	zero := YMM()
-	VPXOR(zero, zero, zero)
+	storeAll := store()
+	zero := asm.Vector()
+	asm.Zero(zero)
 
 	Label("group")
 	var rgb [3]vec
 	for h, un := range []unpack{VPUNPCKLBW, VPUNPCKHBW} {
-		y, b, r := YMM(), YMM(), YMM()
+		y, b, r := asm.Vector(), asm.Vector(), asm.Vector()
 		for _, v := range []struct {
 			to   vec
 			from Register
 		}{{y, py}, {b, pb}, {r, pr}} {
-			VMOVDQU(Mem{Base: v.from, Index: i, Scale: 1}, v.to)
+			asm.Move(Mem{Base: v.from, Index: i, Scale: 1}, v.to)
 			un(zero, v.to, v.to)
 		}
 		VPSUBW(c128, b, b)
 		VPSUBW(c128, r, r)
-		gl, gh := YMM(), YMM()
+		gl, gh := asm.Vector(), asm.Vector()
 		VPUNPCKLWD(r, b, gl)
 		VPUNPCKHWD(r, b, gh)
 		for _, g := range []vec{gl, gh} {
@@ -50,7 +53,7 @@ func color() {
 		VPSUBW(r, gl, gl)
 		VPADDW(y, gl, gl)
 
-		r2, b2 := YMM(), YMM()
+		r2, b2 := asm.Vector(), asm.Vector()
 		VPADDW(r, r, r2)
 		VPMULHW(kr, r2, r2)
 		VPADDW(one, r2, r2)
@@ -74,26 +77,66 @@ func color() {
 	to := GP64()
 	LEAQ(Mem{Base: i, Index: i, Scale: 2}, to)
 	ADDQ(dst, to)
-	var out [3]vec
-	for o := range out {
-		out[o] = YMM()
-		VPSHUFB(mask[o][0], rgb[0], out[o])
-		t := YMM()
-		VPSHUFB(mask[o][1], rgb[1], t)
-		VPOR(t, out[o], out[o])
-		VPSHUFB(mask[o][2], rgb[2], t)
-		VPOR(t, out[o], out[o])
-	}
-	storePixels(out, to)
+	storeAll(rgb, to)
 	last(i, n, "group")
 	Label("done")
 	VZEROUPPER()
 	RET()
 }
 
-// interleave makes the shuffles that put byte p of channel c at byte 3p+c of 48 bytes: mask[o][c] for the o-th 16
+// interleave returns what stores pixels of three channels.
+func interleave() func(rgb [3]vec, to Register) {
+	mask := interleaved()
+	return func(rgb [3]vec, to Register) {
+		var out [3]vec
+		for o := range out {
+			out[o] = YMM()
+			VPSHUFB(mask[o][0], rgb[0], out[o])
+			for c := 1; c < 3; c++ {
+				t := YMM()
+				VPSHUFB(mask[o][c], rgb[c], t)
+				VPOR(t, out[o], out[o])
+			}
+		}
+		storePixels(out, to)
+	}
+}
+
+// interleaveWide is interleave for AVX-512: byte j of the o-th 64 is of pixel (64o+j)/3, of each channel by turns.
+func interleaveWide() func(rgb [3]vec, to Register) {
+	var pixel [3]vec
+	var turns [3][3]Register
+	for o := range pixel {
+		var b [64]byte
+		var mask [3]uint64
+		for j := range b {
+			b[j] = byte((64*o + j) / 3)
+			mask[(64*o+j)%3] |= 1 << j
+		}
+		pixel[o] = ZMM()
+		VMOVDQU64(asm.All("interleavePixel"+string(rune('0'+o)), b), pixel[o])
+		for c := 1; c < 3; c++ {
+			k, g := K(), GP64()
+			MOVQ(U64(mask[c]), g)
+			KMOVQ(g, k)
+			turns[o][c] = k
+		}
+	}
+	return func(rgb [3]vec, to Register) {
+		for o := range pixel {
+			out := ZMM()
+			VPERMB(rgb[0], pixel[o], out)
+			for c := 1; c < 3; c++ {
+				VPERMB(rgb[c], pixel[o], turns[o][c], out)
+			}
+			VMOVDQU64(out, Mem{Base: to, Disp: 64 * o})
+		}
+	}
+}
+
+// interleaved makes the shuffles that put byte p of channel c at byte 3p+c of 48 bytes: mask[o][c] for the o-th 16
 // bytes.
-func interleave() (mask [3][3]Mem) {
+func interleaved() (mask [3][3]Mem) {
 	for o := range 3 {
 		for c := range 3 {
 			var b [16]int

@@ -48,41 +48,55 @@ func alignedLocal(bytes int) Mem {
 	return Mem{Base: begin}
 }
 
-// One row of both blocks of a pair is one register: eight words of the left block in the low lane, of the right one in
-// the high lane. 32-bit sums come as two registers, l from VPUNPCKLWD and h from VPUNPCKHWD; the h ones wait on the
-// stack.
+// transform is what makes one pass of the inverse DCT: one row of neighbouring blocks is one register, eight words of a
+// block in each lane. 32-bit sums come as two registers, l from VPUNPCKLWD and h from VPUNPCKHWD.
+type transform struct {
+	factors
+	keep func(i int, v vec) Op // puts one of twelve h sums aside
+}
+
+// idct: the h sums wait on the stack with AVX2, in registers with AVX-512.
 func idct() {
-	k := pairs()
+	name, doc := "idctPairs", "idctPairs transforms pairs of neighbouring blocks to 8 rows of 16 bytes each."
+	if asm.Lanes == 4 {
+		name, doc = "idctFours", "idctFours transforms fours of neighbouring blocks to 8 rows of 32 bytes each."
+	}
+	t := transform{factors: pairs(), keep: func(_ int, v vec) Op { return v }}
 	round1, round2 := asm.Dwords("idctRound1", 1<<10), asm.Dwords("idctRound2", 1<<17)
 	level := asm.Words("idctLevel", -0x7f80) // 0x80 in each byte
 	bias, high := asm.Words("idctBias", 1<<13), asm.Words("idctHigh", -1<<14)
 
-	TEXT("idctPairs", NOSPLIT, "func(dst *byte, stride int, src *int16, q *uint16, pairs int)")
-	Doc("idctPairs transforms pairs of neighbouring blocks to 8 rows of 16 bytes each.")
-	spill := alignedLocal(12 * 32)
+	TEXT(name, NOSPLIT, "func(dst *byte, stride int, src *int16, q *uint16, n int)")
+	Doc(doc)
+	if asm.Lanes == 2 {
+		spill := alignedLocal(12 * 32)
+		t.keep = func(i int, v vec) Op {
+			VMOVDQU(v, spill.Offset(32*i))
+			return spill.Offset(32 * i)
+		}
+	}
 	dst, st := Load(Param("dst"), GP64()), Load(Param("stride"), GP64())
-	src, q, n := Load(Param("src"), GP64()), Load(Param("q"), GP64()), Load(Param("pairs"), GP64())
+	src, q, n := Load(Param("src"), GP64()), Load(Param("q"), GP64()), Load(Param("n"), GP64())
 	st3 := GP64()
 	LEAQ(Mem{Base: st, Index: st, Scale: 2}, st3)
 
-	Label("pair")
+	Label("blocks")
 	var r [8]vec
 	for i := range r {
 		r[i] = dequantise(src, q, i)
 	}
-	t, first := YMM(), r[0]
-	VPADDW(bias, first, t)
-	VPTEST(high, t)
-	JNZ(LabelRef("wild"))
+	first, biased := r[0], asm.Vector()
+	VPADDW(bias, first, biased)
+	jumpIfAny(high, biased, "wild")
 	Label("first")
-	pass(&r, k, round1, 11, spill)
+	t.pass(&r, round1, 11)
 	transposeWords(&r)
-	pass(&r, k, round2, 18, spill)
+	t.pass(&r, round2, 18)
 	store(&r, level, dst, st, st3)
-	ADDQ(U8(16), dst)
-	ADDQ(U32(256), src)
+	ADDQ(U8(8*asm.Lanes), dst)
+	ADDQ(U32(128*asm.Lanes), src)
 	DECQ(n)
-	JNZ(LabelRef("pair"))
+	JNZ(LabelRef("blocks"))
 	VZEROUPPER()
 	RET()
 
@@ -91,12 +105,42 @@ func idct() {
 	JMP(LabelRef("first"))
 }
 
-// dequantise loads row i of both blocks and multiplies; products wrap to 16 bits.
+// jumpIfAny jumps if a and b have a bit in common.
+func jumpIfAny(a Op, b vec, label string) {
+	if asm.Lanes == 2 {
+		VPTEST(a, b)
+		JNZ(LabelRef(label))
+		return
+	}
+	k := K()
+	VPTESTMW(a, b, k)
+	KORTESTD(k, k)
+	JNZ(LabelRef(label))
+}
+
+// rows loads row i of neighbouring blocks.
+func rows(src Register, i int) vec {
+	y := asm.Vector()
+	if asm.Lanes == 2 {
+		VBROADCASTI128(Mem{Base: src, Disp: 16 * i}, y)
+		VINSERTI128(U8(1), Mem{Base: src, Disp: 128 + 16*i}, y, y)
+		return y
+	}
+	VBROADCASTI32X4(Mem{Base: src, Disp: 16 * i}, y)
+	for lane := 1; lane < 4; lane++ {
+		VINSERTI32X4(U8(lane), Mem{Base: src, Disp: 128*lane + 16*i}, y, y)
+	}
+	return y
+}
+
+// dequantise loads row i of the blocks and multiplies; products wrap to 16 bits.
 func dequantise(src, q Register, i int) vec {
-	y, t := YMM(), YMM()
-	VBROADCASTI128(Mem{Base: src, Disp: 16 * i}, y)
-	VINSERTI128(U8(1), Mem{Base: src, Disp: 128 + 16*i}, y, y)
-	VBROADCASTI128(Mem{Base: q, Disp: 16 * i}, t)
+	y, t := rows(src, i), asm.Vector()
+	if asm.Lanes == 2 {
+		VBROADCASTI128(Mem{Base: q, Disp: 16 * i}, t)
+	} else {
+		VBROADCASTI32X4(Mem{Base: q, Disp: 16 * i}, t)
+	}
 	VPMULLW(t, y, y)
 	return y
 }
@@ -104,77 +148,87 @@ func dequantise(src, q Register, i int) vec {
 // wrapFlat makes r0 a 14-bit number in each block whose rows 1 to 7 are zero: there the first pass is r0<<2 that wraps
 // and does not saturate. Only damaged files get here.
 func wrapFlat(src Register, r0 vec) {
-	or, t := YMM(), YMM()
-	VPXOR(or, or, or)
-	for i := 1; i < 8; i++ {
-		VBROADCASTI128(Mem{Base: src, Disp: 16 * i}, t)
-		VINSERTI128(U8(1), Mem{Base: src, Disp: 128 + 16*i}, t, t)
-		VPOR(t, or, or)
+	or, t := rows(src, 1), asm.Vector()
+	for i := 2; i < 8; i++ {
+		bitwiseOr(rows(src, i), or)
 	}
-	VPXOR(t, t, t)
-	VPCMPEQQ(t, or, or)
 	VPSHUFD(U8(0x4e), or, t)
-	VPAND(t, or, or)
+	bitwiseOr(t, or)
 	VPSLLW(U8(2), r0, t)
 	VPSRAW(U8(2), t, t)
-	VPBLENDVB(or, t, r0, r0)
+	if asm.Lanes == 2 {
+		zero := YMM()
+		VPXOR(zero, zero, zero)
+		VPCMPEQQ(zero, or, or)
+		VPBLENDVB(or, t, r0, r0)
+		return
+	}
+	flat := K()
+	VPTESTNMQ(or, or, flat)
+	VMOVDQU64(t, flat, r0)
+}
+
+// bitwiseOr adds v's bits to those of to.
+func bitwiseOr(v, to vec) {
+	if asm.Lanes == 2 {
+		VPOR(v, to, to)
+	} else {
+		VPORQ(v, to, to)
+	}
 }
 
 // pass is the one-dimensional transform over the eight registers, with a right shift at its end; results saturate to 16
 // bits. The sums r0+-r4, r7+r3 and r5+r1 wrap to 16 bits.
-func pass(r *[8]vec, k factors, round Mem, shift uint8, spill Mem) {
-	slot := func(i int) Mem { return spill.Offset(32 * i) }
-	s, d := r[0], YMM()
+func (t *transform) pass(r *[8]vec, round Mem, shift uint8) {
+	s, d := r[0], asm.Vector()
 	VPSUBW(r[4], r[0], d)
 	VPADDW(r[4], r[0], s)
-	var low, high [4]Op
-	for i, o := range odd(r, k, VPUNPCKHWD) {
-		VMOVDQU(o, slot(8+i))
-		high[i] = slot(8 + i)
+	var low, high, wide [8]Op
+	for i, o := range t.odd(r, VPUNPCKHWD) {
+		high[i] = t.keep(8+i, o)
 	}
-	for i, o := range odd(r, k, VPUNPCKLWD) {
+	for i, o := range t.odd(r, VPUNPCKLWD) {
 		low[i] = o
 	}
-	even(s, d, r[2], r[6], k, round, VPUNPCKHWD, func(i int, e vec) {
-		a := YMM()
+	t.even(s, d, r[2], r[6], round, VPUNPCKHWD, func(i int, e vec) {
+		a := asm.Vector()
 		VPSUBD(high[3-i], e, a)
 		VPADDD(high[3-i], e, e)
 		VPSRAD(U8(shift), e, e)
 		VPSRAD(U8(shift), a, a)
-		VMOVDQU(e, slot(i))
-		VMOVDQU(a, slot(7-i))
+		wide[i], wide[7-i] = t.keep(i, e), t.keep(7-i, a)
 	})
-	even(s, d, r[2], r[6], k, round, VPUNPCKLWD, func(i int, e vec) {
-		a := YMM()
+	t.even(s, d, r[2], r[6], round, VPUNPCKLWD, func(i int, e vec) {
+		a := asm.Vector()
 		VPSUBD(low[3-i], e, a)
 		VPADDD(low[3-i], e, e)
 		VPSRAD(U8(shift), e, e)
 		VPSRAD(U8(shift), a, a)
-		VPACKSSDW(slot(i), e, e)
-		VPACKSSDW(slot(7-i), a, a)
+		VPACKSSDW(wide[i], e, e)
+		VPACKSSDW(wide[7-i], a, a)
 		r[i], r[7-i] = e, a
 	})
 }
 
 type unpack = func(ops ...Op)
 
-func odd(r *[8]vec, k factors, un unpack) [4]vec {
-	z3, z4 := YMM(), YMM()
+func (k *transform) odd(r *[8]vec, un unpack) [4]vec {
+	z3, z4 := asm.Vector(), asm.Vector()
 	VPADDW(r[3], r[7], z3)
 	VPADDW(r[1], r[5], z4)
 	un(z4, z3, z3)
-	y3, y4 := YMM(), YMM()
+	y3, y4 := asm.Vector(), asm.Vector()
 	VPMADDWD(k.y3, z3, y3)
 	VPMADDWD(k.y4, z3, y4)
-	a := YMM()
+	a := asm.Vector()
 	un(r[1], r[7], a)
-	o0, o3 := YMM(), YMM()
+	o0, o3 := asm.Vector(), asm.Vector()
 	VPMADDWD(k.o0, a, o0)
 	VPADDD(y3, o0, o0)
 	VPMADDWD(k.o3, a, o3)
 	VPADDD(y4, o3, o3)
 	un(r[3], r[5], a)
-	o1, o2 := YMM(), YMM()
+	o1, o2 := asm.Vector(), asm.Vector()
 	VPMADDWD(k.o1, a, o1)
 	VPADDD(y4, o1, o1)
 	VPMADDWD(k.o2, a, o2)
@@ -183,12 +237,12 @@ func odd(r *[8]vec, k factors, un unpack) [4]vec {
 }
 
 // even calls out with e0, e3, e1, e2 as soon as each is known; out may overwrite it.
-func even(s, d, r2, r6 vec, k factors, round Mem, un unpack, out func(i int, e vec)) {
-	u, a := YMM(), YMM()
+func (k *transform) even(s, d, r2, r6 vec, round Mem, un unpack, out func(i int, e vec)) {
+	u, a := asm.Vector(), asm.Vector()
 	un(d, s, u)
 	un(r6, r2, a)
 	half := func(t, z Mem, plus, minus int) {
-		x, y, e := YMM(), YMM(), YMM()
+		x, y, e := asm.Vector(), asm.Vector(), asm.Vector()
 		VPMADDWD(t, u, x)
 		VPADDD(round, x, x)
 		VPMADDWD(z, a, y)
@@ -208,7 +262,7 @@ func transposeWords(r *[8]vec) {
 			if i&dist != 0 {
 				continue
 			}
-			to[o], to[o+1] = YMM(), from[i]
+			to[o], to[o+1] = asm.Vector(), from[i]
 			un(from[i+dist], from[i], to[o])
 			unHigh(from[i+dist], from[i], to[o+1])
 			o += 2
@@ -221,13 +275,13 @@ func transposeWords(r *[8]vec) {
 	*r = step(VPUNPCKLQDQ, VPUNPCKHQDQ, b, 4)
 }
 
-// store packs the eight columns to bytes, adds 128 and writes 8 rows of both blocks.
+// store packs the eight columns to bytes, adds 128 and writes 8 rows of all blocks.
 func store(r *[8]vec, level Mem, dst, st, st3 Register) {
 	for i := range 4 { // columns i and i+4
 		VPACKSSWB(r[i+4], r[i], r[i])
 	}
 	both := func(un, unHigh unpack, a, b vec) (lo, hi vec) {
-		lo, hi = YMM(), a
+		lo, hi = asm.Vector(), a
 		un(b, a, lo)
 		unHigh(b, a, hi)
 		return lo, hi
@@ -244,10 +298,29 @@ func store(r *[8]vec, level Mem, dst, st, st3 Register) {
 		{Base: dst}, {Base: dst, Index: st, Scale: 1}, {Base: dst, Index: st, Scale: 2}, {Base: dst, Index: st3, Scale: 1},
 		{Base: p}, {Base: p, Index: st, Scale: 1}, {Base: p, Index: st, Scale: 2}, {Base: p, Index: st3, Scale: 1},
 	}
+	var order vec // of quadwords: the row of each block, then the next row of each
+	if asm.Lanes == 4 {
+		order = ZMM()
+		VMOVDQU64(asm.All("idctOrder", quadwords(0, 2, 4, 6, 1, 3, 5, 7)), order)
+	}
 	for i, d := range []vec{d0, d1, d2, d3} {
 		VPADDB(level, d, d)
-		VPERMQ(U8(0xd8), d, d) // left row, right row | left next row, right next row
-		VMOVDQU(d.AsX(), rows[2*i])
-		VEXTRACTI128(U8(1), d, rows[2*i+1])
+		if asm.Lanes == 2 {
+			VPERMQ(U8(0xd8), d, d) // left row, right row | left next row, right next row
+			VMOVDQU(d.AsX(), rows[2*i])
+			VEXTRACTI128(U8(1), d, rows[2*i+1])
+			continue
+		}
+		VPERMQ(d, order, d)
+		VMOVDQU64(d.AsY(), rows[2*i])
+		VEXTRACTI64X4(U8(1), d, rows[2*i+1])
 	}
+}
+
+// quadwords lays small numbers down in eight bytes each.
+func quadwords(v ...byte) (b [64]byte) {
+	for i, x := range v {
+		b[8*i] = x
+	}
+	return b
 }

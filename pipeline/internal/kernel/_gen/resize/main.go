@@ -1,46 +1,58 @@
-// Command resize writes resize_amd64.s, the AVX2 kernels of the two resampling passes.
+// Command resize writes the kernels of the two resampling passes: those of AVX2, or with -avx512 those of AVX-512.
 //
 // Both multiply 8-bit samples by 22-bit weights exactly, by cutting every weight in two parts and summing the products
 // of a pair of taps for each part.
 package main
 
 import (
+	"flag"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 const weightBits = 22
 
 func main() {
+	wide := flag.Bool("avx512", false, "write kernels of AVX-512")
+	flag.Parse()
 	ConstraintExpr("!purego")
-	vertical()
-	horizontal()
+	if *wide {
+		asm.Lanes = 4
+		vertical()
+		horizontalWide()
+	} else {
+		vertical()
+		horizontal()
+	}
 	Generate()
 }
 
-// vectors returns n fresh 256-bit registers.
+// vectors returns n fresh registers.
 func vectors(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {
-		v[i] = YMM()
+		v[i] = asm.Vector()
 	}
 	return v
 }
 
 // broadcast returns a register with x in every dword.
 func broadcast(x uint32) VecVirtual {
-	r, low, v := GP32(), XMM(), YMM()
+	r, low, v := GP32(), XMM(), asm.Vector()
 	MOVL(U32(x), r)
 	VMOVD(r, low)
 	VPBROADCASTD(low, v)
 	return v
 }
 
-// constant lays 16 bytes down twice, once per 128-bit lane. -1 gives a zero in a shuffle.
+// constant lays 16 bytes down once per 128-bit lane. -1 gives a zero in a shuffle.
 func constant(name string, lane [16]int8) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
-	for i := range 32 {
+	for i := range 16 * asm.Lanes {
 		DATA(i, I8(lane[i%16]))
 	}
 	return m

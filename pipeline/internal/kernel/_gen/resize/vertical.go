@@ -1,19 +1,27 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
-// vertical makes 32 samples at a time. The bytes of two rows are interleaved: so VPMADDUBSW sums a tap pair's products
+// vertical makes as many samples at a time as a vector has bytes. The bytes of two rows are interleaved: so VPMADDUBSW sums a tap pair's products
 // with the upper parts of the weights in words, and, once widened, VPMADDWD with the lower 16 bits in dwords. The sum
-// of both is upper<<16 + lower modulo 2³², so its upper word is upper + lower>>16 modulo 2¹⁶. The last 32 samples of a
+// of both is upper<<16 + lower modulo 2³², so its upper word is upper + lower>>16 modulo 2¹⁶. The last samples of a
 // row overlap the ones before.
 func vertical() {
-	TEXT("resizeVerticalAVX2", NOSPLIT, "func(dst, src *byte, stride int, weights *int32, taps, n int)")
+	name, least := "resizeVerticalAVX2", 16*asm.Lanes
+	if asm.Lanes == 4 {
+		name = "resizeVerticalAVX512"
+	}
+	TEXT(name, NOSPLIT, "func(dst, src *byte, stride int, weights *int32, taps, n int)")
 	Pragma("noescape")
-	Doc("resizeVerticalAVX2 makes n ≥ 32 samples of one row from as many rows as there are taps, stride apart.",
+	Doc(fmt.Sprintf("%s makes n ≥ %d samples of one row from as many rows as there are taps, stride apart.", name, least),
 		"weights holds two dwords per pair of taps, see Vertical.pack. With an odd number of taps the last pair's second weight is",
 		"not looked at.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
@@ -22,16 +30,16 @@ func vertical() {
 	pairs := GP64()
 	MOVQ(taps, pairs)
 	SHRQ(U8(1), pairs)
-	zero, half := YMM(), broadcast(0x00200020) // 1<<21, as upper words
-	VPXOR(zero, zero, zero)
+	zero, half := asm.Vector(), broadcast(0x00200020) // 1<<21, as upper words
+	asm.Zero(zero)
 
 	Label("block")
 	upper, lower := vectors(2), vectors(4)
 	for i := range upper {
-		VMOVDQA(half, upper[i])
+		asm.Move(half, upper[i])
 	}
 	for i := range lower {
-		VPXOR(lower[i], lower[i], lower[i])
+		asm.Zero(lower[i])
 	}
 	p, w, n := GP64(), GP64(), GP64()
 	MOVQ(src, p)
@@ -66,7 +74,7 @@ func vertical() {
 		VPSRAW(U8(weightBits-16), upper[i], upper[i])
 	}
 	VPACKUSWB(upper[1], upper[0], upper[0])
-	VMOVDQU(upper[0], Mem{Base: dst})
+	asm.Move(upper[0], Mem{Base: dst})
 	nextBlock(dst, src, left)
 	VZEROUPPER()
 	RET()
@@ -74,39 +82,49 @@ func vertical() {
 
 // verticalPair adds one pair of taps. second(unpack, a, ab) interleaves a with the second row.
 func verticalPair(p, w Register, upper, lower []VecVirtual, zero VecVirtual, second func(unpack func(...Op), a, ab VecVirtual)) {
-	a, wUpper, wLower, t := YMM(), YMM(), YMM(), YMM()
+	a, wUpper, wLower, t := asm.Vector(), asm.Vector(), asm.Vector(), asm.Vector()
 	VPBROADCASTD(Mem{Base: w}, wUpper)
 	VPBROADCASTD(Mem{Base: w, Disp: 4}, wLower)
-	VMOVDQU(Mem{Base: p}, a)
+	asm.Move(Mem{Base: p}, a)
 	bytesOf := []func(...Op){VPUNPCKLBW, VPUNPCKHBW}
 	for i, unpack := range bytesOf {
-		ab := YMM()
+		ab := asm.Vector()
 		second(unpack, a, ab)
 		VPMADDUBSW(wUpper, ab, t)
 		VPADDW(t, upper[i], upper[i])
 		for j, widen := range bytesOf {
-			s := YMM()
+			s := asm.Vector()
 			widen(zero, ab, s)
-			VPMADDWD(wLower, s, s)
-			VPADDD(s, lower[2*i+j], lower[2*i+j])
+			addProducts(wLower, s, lower[2*i+j])
 		}
 	}
 }
 
-// nextBlock goes to label block with the next 32 samples, moved back so that they end with the row; it falls through
+// addProducts adds to sum's dwords the products of words of b and a, which it may change.
+func addProducts(b Op, a, sum VecVirtual) {
+	if asm.Lanes == 4 {
+		asm.AddProducts(b, a, sum)
+		return
+	}
+	VPMADDWD(b, a, a)
+	VPADDD(a, sum, sum)
+}
+
+// nextBlock goes to label block with the next samples, moved back so that they end with the row; it falls through
 // after the last.
 func nextBlock(dst, src, left Register) {
-	SUBQ(U8(32), left)
+	block := 16 * asm.Lanes
+	SUBQ(U8(block), left)
 	JZ(LabelRef("done"))
 	step := GP64()
-	MOVQ(U32(32), step)
+	MOVQ(U32(block), step)
 	CMPQ(left, step)
 	CMOVQLT(left, step)
 	ADDQ(step, dst)
 	ADDQ(step, src)
-	CMPQ(left, U8(32))
+	CMPQ(left, U8(block))
 	JGE(LabelRef("block"))
-	MOVQ(U32(32), left)
+	MOVQ(U32(block), left)
 	JMP(LabelRef("block"))
 	Label("done")
 }
