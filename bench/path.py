@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,19 +29,54 @@ from typing import Any
 import machine
 from figure import Figure, report
 
-BATCH, SIZE = 128, 224
+BATCH = 128
 SKIP, FRESH = 8, 24
 """Batches before a run is measured, and as many more for Feedwater: until then it touches slots for the first time."""
+CROP = "crop"
+SIZES = {
+    CROP: 224,
+    "eval": 224,
+    "RandAugment": 224,
+    "affine": 224,
+    "SimCLR": 224,
+    "crop to 64": 64,
+    "pad, crop to 32": 32,
+}
+"""The transforms that are measured, and how many rows and columns they make."""
 PIL, IO, LOCAL, NODE = "DataLoader, PIL", "DataLoader, torchvision.io", "feedwater, local", "feedwater, one node"
 INDEXED, KEPT = ", indexed", ", pixels kept"
 KEEP = "8GiB"
 """What decoded pictures may take, of those who keep them."""
 
 
+@dataclass(frozen=True)
+class Work:
+    """What is done to pictures: the transforms of a name in SIZES, in batches of so many."""
+
+    transforms: str = CROP
+    batch: int = BATCH
+
+
 # -- contestants: each yields uint8 batches ---------------------------------------------------------------------------
 
 
-def dataloader(folder: str, images: int, workers: int, decode: str) -> Iterator[Any]:
+def transforms(name: str) -> list[Any]:
+    """The transforms of a name in SIZES, but for what makes a tensor."""
+    from torchvision.transforms import v2
+
+    size, flip = SIZES[name], v2.RandomHorizontalFlip()
+    crop = [v2.RandomResizedCrop(size), flip]
+    chains: dict[str, list[Any]] = {
+        "eval": [v2.Resize(256), v2.CenterCrop(size)],
+        "RandAugment": [*crop, v2.RandAugment()],
+        "affine": [*crop, v2.RandomAffine(10, translate=(0.1, 0.1), scale=(0.9, 1.1))],
+        "SimCLR": [*crop, v2.ColorJitter(0.8, 0.8, 0.8, 0.2), v2.RandomGrayscale(0.2), v2.GaussianBlur(23)],
+        "pad, crop to 32": [v2.RandomCrop(size, padding=4), flip],
+    }
+    return chains.get(name, crop)
+
+
+def dataloader(folder: str, images: int, work: Work, workers: int, decode: str) -> Iterator[Any]:
     """torch.utils.data.DataLoader over torchvision's ImageFolder, without a pause between epochs."""
     import torch
     from torchvision.datasets import ImageFolder
@@ -50,7 +86,7 @@ def dataloader(folder: str, images: int, workers: int, decode: str) -> Iterator[
     def tensor(path: str) -> torch.Tensor:
         return decode_image(read_file(path), mode=ImageReadMode.RGB)
 
-    augment = [v2.RandomResizedCrop(SIZE), v2.RandomHorizontalFlip()]
+    augment = transforms(work.transforms)
     if decode == IO:
         data = ImageFolder(folder, v2.Compose(augment), loader=tensor)
     else:
@@ -58,25 +94,25 @@ def dataloader(folder: str, images: int, workers: int, decode: str) -> Iterator[
     endless = torch.utils.data.ConcatDataset[Any]([data] * (images // len(data)))
     ahead = 4 if workers else None
     options: dict[str, Any] = {"num_workers": workers, "prefetch_factor": ahead, "drop_last": True}
-    for batch, _ in torch.utils.data.DataLoader(endless, BATCH, shuffle=True, **options):
+    for batch, _ in torch.utils.data.DataLoader(endless, work.batch, shuffle=True, **options):
         yield batch
 
 
-def feedwater(folder: str, images: int) -> Iterator[Any]:
+def feedwater(folder: str, images: int, work: Work) -> Iterator[Any]:
     """feedwater.Loader, with this machine's pipeline or the node's that BENCH_NODE names."""
     import feedwater
     from torchvision.transforms import v2
 
-    transform = v2.Compose([v2.RandomResizedCrop(SIZE), v2.RandomHorizontalFlip()])
+    transform = v2.Compose(transforms(work.transforms))
     nodes = os.environ.get("BENCH_NODE")
-    steps = images // BATCH + FRESH
-    options: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "nodes": nodes, "steps_per_epoch": steps}
+    steps = images // work.batch + FRESH
+    options: dict[str, Any] = {"batch_size": work.batch, "shuffle": True, "nodes": nodes, "steps_per_epoch": steps}
     with feedwater.Loader("bench" if nodes else folder, transform, **options) as loader:
         for batch, _ in loader:
             yield batch
 
 
-def contestants(indexed: bool = True, kept: bool = True) -> dict[str, Callable[[str, int], Iterator[Any]]]:
+def contestants(indexed: bool = True, kept: bool = True) -> dict[str, Callable[[str, int, Work], Iterator[Any]]]:
     """All of them by name, the DataLoader with each number of workers that may be its best."""
     some = sorted({1, 2, 4, machine.CORES, 2 * machine.CORES})
     pil = {f"{PIL}, {n} workers": partial(dataloader, workers=n, decode=PIL) for n in (0, *some)}
@@ -89,20 +125,21 @@ def contestants(indexed: bool = True, kept: bool = True) -> dict[str, Callable[[
 # -- one run ----------------------------------------------------------------------------------------------------------
 
 
-def run(name: str, folder: str, images: int) -> None:
+def run(name: str, folder: str, images: int, work: Work) -> None:
     """Runs a contestant in this process and prints what it did as JSON."""
     make = contestants()[name]
-    print(json.dumps(meter(make(folder, images), SKIP + FRESH * (make is feedwater))))
+    print(json.dumps(meter(make(folder, images, work), SKIP + FRESH * (make is feedwater), work)))
 
 
-def meter(given: Iterator[Any], skip: int = SKIP) -> dict[str, float]:
+def meter(given: Iterator[Any], skip: int = SKIP, work: Work = Work()) -> dict[str, float]:
     """What it took to get these batches, but for the first so many."""
     family = {os.getpid(), *map(int, os.environ.get("BENCH_NODE_PID", "").split())}
+    shape = (work.batch, 3, SIZES[work.transforms], SIZES[work.transforms])
     started = time.perf_counter()
     batches = 0
     first = begun = cpu = last = 0.0
     for batch in given:
-        assert sorted(batch.shape) == sorted((BATCH, 3, SIZE, SIZE)), batch.shape
+        assert sorted(batch.shape) == sorted(shape), batch.shape
         int(batch[-1, -1, -1, -1])
         batches += 1
         last = time.perf_counter()
@@ -110,7 +147,7 @@ def meter(given: Iterator[Any], skip: int = SKIP) -> dict[str, float]:
             first = last - started
         if batches == skip:
             begun, cpu = last, machine.cpu_seconds(family)
-    counted = (batches - skip) * BATCH
+    counted = (batches - skip) * work.batch
     spent = machine.cpu_seconds(family) - cpu
     return {"rate": counted / (last - begun), "cpu": spent / counted * 1000, "first": first}
 
@@ -118,7 +155,9 @@ def meter(given: Iterator[Any], skip: int = SKIP) -> dict[str, float]:
 # -- all runs ---------------------------------------------------------------------------------------------------------
 
 
-def measure(apart: machine.Apart, name: str, folder: str, images: int, index: str) -> dict[str, float]:
+def measure(
+    apart: machine.Apart, name: str, folder: str, images: int, index: str, work: Work = Work()
+) -> dict[str, float]:
     """Runs a contestant in a process of its own, with a fresh node if it needs one."""
     with ExitStack() as stack:
         index = index if name.endswith((INDEXED, KEPT)) else "off"
@@ -127,7 +166,9 @@ def measure(apart: machine.Apart, name: str, folder: str, images: int, index: st
         if name.startswith(NODE):
             pid, address = stack.enter_context(machine.node(folder, index))
             environment |= {"BENCH_NODE": address, "BENCH_NODE_PID": str(pid)}
-        return apart.run(folder, "--images", str(images), "--run", name, environment=environment)
+        arguments = [folder, "--images", str(images), "--run", name]
+        arguments += ["--transforms", work.transforms, "--batch", str(work.batch)]
+        return apart.run(*arguments, environment=environment)
 
 
 Runs = dict[str, list[dict[str, float]]]
@@ -182,10 +223,11 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=4000, help="images per run, rounded up to whole passes")
     parser.add_argument("--index", action="store_true", help="run Feedwater with an index of the pictures too")
     parser.add_argument("--figures", metavar="FILE", help="add the figures to this file")
-    parser.add_argument("--run", metavar="NAME", help=argparse.SUPPRESS)
+    for hidden in ("--run", "--transforms", "--batch"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.run:
-        run(args.run, args.folder, args.images)
+        run(args.run, args.folder, args.images, Work(args.transforms, int(args.batch)))
         return
     pictures = warm(args.folder)
     images = pictures * -(-args.images // pictures)

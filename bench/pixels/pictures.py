@@ -50,9 +50,20 @@ ENCODINGS: dict[str, tuple[str, dict[str, Any]]] = {
 """Other encodings that the photographs are saved in: by name the suffix of the files, and what is given to Pillow."""
 
 
+SMALL_AND_LARGE: dict[str, tuple[str, dict[str, Any]]] = {
+    "12 megapixels": (".jpg", {"quality": 90, "size": (4000, 3000)}),
+    "JPEG 64×64": (".jpg", {"quality": 90, "size": (64, 64)}),
+    "PNG 32×32": (".png", {"size": (32, 32)}),
+}
+"""Other sizes, as ENCODINGS."""
+
+
 def encode(photographs: Path, folder: Path, encoding: str, most: int) -> int:
-    """Saves at most so many of the photographs in one of ENCODINGS, spread over all. Returns how many there are."""
-    suffix, options = ENCODINGS[encoding]
+    """Saves at most so many of the photographs, spread over all, as ENCODINGS or SMALL_AND_LARGE say.
+
+    Returns how many there are.
+    """
+    suffix, options = (ENCODINGS | SMALL_AND_LARGE)[encoding]
     files = sorted(jpegs(str(photographs)))
     chosen = files[:: max(1, len(files) // most)][:most]
     for file in chosen:

@@ -115,10 +115,23 @@ ENCODED: dict[str, tuple[float, float, float | None]] = {
 """How much faster than DataLoader the whole path must be: without an index, with one, with kept pixels."""
 
 
-def encoded_pairs(encoding: str) -> Iterator[Pair]:
-    """Who is compared on all cores where files have another encoding."""
+TRANSFORMED: dict[str, tuple[float, float]] = {
+    "crop": (5.5, 7.5),
+    "eval": (6.5, 8.5),
+    "RandAugment": (5.7, 7.7),
+    "affine": (6, 8),
+    "SimCLR": (8, 10),
+    "12 megapixels": (6.9, 9),
+    "JPEG 64×64": (6.2, 6.2),
+    "PNG 32×32": (11, 11),
+}
+"""The same of files through other transforms, or of other sizes: without an index, and with one."""
+
+
+def dataloader_pairs(limits: Iterable[float | None]) -> Iterator[Pair]:
+    """Who is compared with DataLoader on all cores: without an index, with one, with kept pixels: as many as limits."""
     names = (whole.LOCAL[NO_INDEX], whole.LOCAL[INDEX], whole.LOCAL_KEPT)
-    for name, limit in zip(names, ENCODED[encoding]):
+    for name, limit in zip(names, limits):
         yield name, whole.BEST, limit
 
 

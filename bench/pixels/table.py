@@ -1,10 +1,12 @@
 """Pixels per second against torchvision, tf.data and libjpeg-turbo: one run, the same photographs, one table.
 
-    python bench/pixels/table.py FOLDER [--rounds 5] [--quick] [--whole] [--tensorflow PYTHON] [--document]
+    python bench/pixels/table.py FOLDER [--rounds 5] [--quick] [--whole] [--encoding NAME] [--transforms NAME]
+                                        [--tensorflow PYTHON] [--document]
 
 Up to 500 JPEG files of the folder are copied, and saved anew as 4:2:0 of quality 90, a second data set. All are in
 the page cache. Contestants take turns, forwards and backwards; a ratio is that of two results of the same round.
-The first hundred or so are saved as PNG, WebP and progressive JPEG too, for rows on one core, and with --whole on all.
+The first hundred or so are saved as PNG, WebP and progressive JPEG too, for rows on one core, and with --whole on all,
+where other transforms and sizes of pictures come then too.
 On one core all make the same crops, others each round, out of files in memory; those that promise torchvision's pixels
 are checked to make them; what counts is CPU time. On all cores it is images per second in the training process.
 
@@ -31,15 +33,36 @@ from PIL import features
 
 import chart
 import machine
+import path
 import pictures
 import report
 import unit
 import whole
-from rows import Pair, Row, crop_pairs, effect_pairs, encoded_pairs, encoding_pairs, rows, whole_pairs
+from rows import (
+    ENCODED,
+    TRANSFORMED,
+    Pair,
+    Row,
+    crop_pairs,
+    dataloader_pairs,
+    effect_pairs,
+    encoding_pairs,
+    rows,
+    whole_pairs,
+)
 from unit import TENSOR, C, Data, Programs, Runs
 
 MOST_PICTURES = 500
 MOST_ENCODED = 100
+ENCODED_IMAGES = 2048
+"""Images per run of pictures in another encoding, some of which take a tenth of a second each."""
+TRANSFORMS: dict[str, tuple[path.Work, int, int]] = {
+    **{name: (path.Work(name), MOST_PICTURES, 4000) for name in (path.CROP, "eval", "RandAugment", "affine", "SimCLR")},
+    "12 megapixels": (path.Work(batch=16), 24, 384),
+    "JPEG 64×64": (path.Work("crop to 64"), MOST_PICTURES, 20000),
+    "PNG 32×32": (path.Work("pad, crop to 32"), MOST_PICTURES, 40000),
+}
+"""What --transforms measures, of how many pictures, and images per run."""
 
 # -- measuring --------------------------------------------------------------------------------------------------------
 
@@ -74,7 +97,13 @@ class Measurement:
         self._take(part, "cpu", runs, encoding_pairs(self.programs.levels))
         if on_all_cores:
             part = f"{data.name}, all cores, files to batches"
-            self._take(part, "rate", whole.encoded(data, self.rounds), encoded_pairs(data.name))
+            runs = whole.against_dataloader(data, self.rounds, ENCODED_IMAGES, path.Work(), kept=True)
+            self._take(part, "rate", runs, dataloader_pairs(ENCODED[data.name]))
+
+    def measure_transforms(self, name: str, data: Data, work: path.Work, images: int) -> None:
+        """Measures transforms on all cores."""
+        runs = whole.against_dataloader(data, self.rounds, images, work, kept=False)
+        self._take(f"{name}, all cores, files to batches", "rate", runs, dataloader_pairs(TRANSFORMED[name]))
 
     def _check(self, data: Data, runs: Runs, same: dict[str, int]) -> None:
         wrong = [name for name in runs if name.startswith("feedwater") and same[name] < data.pictures]
@@ -135,22 +164,40 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
     count = pictures.prepare(args.folder, MOST_PICTURES, *folders.values())
     print(f"{about}\n{count} pictures, {rounds} rounds", flush=True)
     all_of_it, measured = machine.Apart(), Measurement(programs, rounds, args.images, args.tensorflow)
-    for number, (name, folder) in enumerate([] if args.encoding else folders.items()):
+    for number, (name, folder) in enumerate([] if args.some else folders.items()):
         data = Data(name, folder, scratch / f"index{number}", scratch / f"crops{number}", count)
         measured.note(f"{name}: {pictures.size(folder) / count / 1000:.0f} KB a picture")
         measured.note(index(data))
         data.draw(programs, rounds + 1)
         measured.measure(data, limits=number == 0)
-    for number, name in enumerate(name for name in pictures.ENCODINGS if args.encoding in name):
-        place = scratch / f"encoding{number}"
-        count = pictures.encode(folders["photographs"], place / "pictures", name, MOST_ENCODED)
-        data = Data(name, place / "pictures", place / "index", place / "crops", count)
-        measured.note(f"{name}: {pictures.size(data.folder) / count / 1000:.0f} KB a picture")
-        measured.note(index(data))
+    for name in chosen(pictures.ENCODINGS, args.encoding, args.transforms):
+        data = encoded(measured, folders["photographs"], scratch / name.replace("/", "-"), name, MOST_ENCODED)
         data.draw(programs, rounds + 1)
         measured.measure_encoding(data, args.whole)
+    for name in chosen(TRANSFORMS, args.transforms, args.encoding) if args.whole or args.transforms is not None else []:
+        work, most, images = TRANSFORMS[name]
+        data = encoded(measured, folders["photographs"], scratch / name.replace("/", "-"), name, most)
+        measured.measure_transforms(name, data, work, images)
     measured.note(all_of_it.others())
     write(args, measured, about)
+
+
+def chosen(names: Iterable[str], part: str | None, other: str | None) -> list[str]:
+    """The names that have the part; without one all, but none if other rows alone are asked for."""
+    return [name for name in names if (part in name if part is not None else other is None)]
+
+
+def encoded(measured: Measurement, photographs: Path, place: Path, name: str, most: int) -> Data:
+    """The photographs, at most so many, as the name says, with an index; of no encoding or size as they are."""
+    if name in pictures.ENCODINGS | pictures.SMALL_AND_LARGE:
+        count = pictures.encode(photographs, place / "pictures", name, most)
+        data = Data(name, place / "pictures", place / "index", place / "crops", count)
+    else:
+        count = len(list(pictures.jpegs(str(photographs))))
+        data = Data(name, photographs, place / "index", place / "crops", count)
+    measured.note(f"{name}: {pictures.size(data.folder) / count / 1000:.0f} KB a picture")
+    measured.note(index(data))
+    return data
 
 
 def write(args: argparse.Namespace, measured: Measurement, about: str) -> None:
@@ -176,10 +223,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="image folder, classes in sub-folders")
     names = ", ".join(pictures.ENCODINGS)
+    parser.add_argument("--encoding", metavar="NAME", help=f"rows of some alone, by a part of the name: {names}")
+    names = ", ".join(TRANSFORMS)
     parser.add_argument(
-        "--encoding", metavar="NAME", default="", help=f"rows of some alone, by a part of the name: {names}"
+        "--transforms", metavar="NAME", help=f"rows on all cores of some alone, by a part of the name: {names}"
     )
-    parser.add_argument("--whole", action="store_true", help="those rows on all cores too, in an hour more")
+    parser.add_argument("--whole", action="store_true", help="all of both, on all cores, in an hour and a half more")
     parser.add_argument("--rounds", type=int, default=5, help="how often each contestant runs")
     parser.add_argument("--images", type=int, default=4000, help="images per run on all cores, at the least")
     parser.add_argument("--quick", action="store_true", help="two rounds")
@@ -187,6 +236,7 @@ def main() -> None:
     parser.add_argument("--out", default=str(machine.ROOT / "dist" / "pixels"), help="files to write, without suffix")
     parser.add_argument("--document", action="store_true", help="write table and picture into docs/speed.md")
     args = parser.parse_args()
+    args.some = args.encoding is not None or args.transforms is not None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that everything is cleared away
     with tempfile.TemporaryDirectory() as scratch:
         run(args, Path(scratch))

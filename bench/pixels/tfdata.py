@@ -23,7 +23,7 @@ import tensorflow as tf
 
 import machine
 import path
-from path import BATCH, SIZE
+from path import BATCH, CROP, SIZES
 
 
 def crop(shape: Any) -> Any:
@@ -44,7 +44,7 @@ def picture(name: Any) -> Any:
     file = tf.io.read_file(name)
     window = crop(tf.image.extract_jpeg_shape(file))
     pixels = tf.image.decode_and_crop_jpeg(file, window, channels=3)
-    pixels = tf.image.resize(pixels, (SIZE, SIZE), method="bilinear", antialias=False)
+    pixels = tf.image.resize(pixels, (SIZES[CROP], SIZES[CROP]), method="bilinear", antialias=False)
     return tf.image.random_flip_left_right(tf.cast(tf.round(pixels), tf.uint8))
 
 

@@ -46,18 +46,14 @@ def all_cores(programs: Programs, data: Data, tensorflow: str | None, rounds: in
     return runs
 
 
-ENCODED_IMAGES = 2048
-"""Images per run of pictures in another encoding, some of which take a tenth of a second each."""
-
-
-def encoded(data: Data, rounds: int) -> Runs:
-    """Runs DataLoader and Feedwater on pictures in another encoding, once per round, with kept pixels too."""
+def against_dataloader(data: Data, rounds: int, images: int, work: path.Work, kept: bool) -> Runs:
+    """Runs DataLoader and Feedwater on pictures once per round; if asked for, with kept pixels too."""
     pil = [f"{path.PIL}, {n} workers" for n in (machine.CORES, 2 * machine.CORES)]
-    names = [*pil, *LOCAL.values(), LOCAL_KEPT]
+    names = [*pil, *LOCAL.values(), *([LOCAL_KEPT] if kept else [])]
     runs: Runs = {name: [] for name in names}
     apart = machine.Apart(path.__file__)
     for number, name in machine.turns(rounds, names):
-        result = path.measure(apart, name, str(data.folder), ENCODED_IMAGES, str(data.index))
+        result = path.measure(apart, name, str(data.folder), images, str(data.index), work)
         runs[name].append(result)
         print(f"  round {number + 1}: {name:38}{result['rate']:8.0f} images/s", flush=True)
     runs[BEST] = best(runs, pil)
