@@ -12,6 +12,7 @@ var errDeflate = errors.New("doubtful data")
 // decompressor decompresses deflated data into a window. It takes what zlib and package flate both take, and less: whatever is not
 // beyond doubt is errDeflate. It reads and writes nothing outside of src and the window.
 type decompressor struct {
+	vector bool
 	src    []byte
 	at     int    // of src, what is not in acc
 	acc    uint64 // the next bits, lowest first
@@ -164,7 +165,7 @@ func (d *decompressor) readCodes() bool {
 	}
 	c := &d.codes
 	c.fixed = false
-	if !buildTable(c.distances[:], lengthBits, lengths[:], lengthSymbols[:], false) {
+	if !buildTable(c.distances[:], lengthBits, lengths[:], lengthSymbols[:], false, nil) {
 		return false
 	}
 	all := c.lengths[:literals+distances]

@@ -75,8 +75,13 @@ func (p *packer) putBroken() {
 
 // Blocks with fixed codes, and with codes of their own between them, decompress whichever came before, in this data or in that before it.
 func TestFixedCodesAmongOthers(t *testing.T) {
+	for _, d := range decompressors() {
+		testFixedCodesAmongOthers(t, d)
+	}
+}
+
+func testFixedCodesAmongOthers(t *testing.T, d *decompressor) {
 	r := rand.New(rand.NewPCG(3, 9))
-	d := new(decompressor)
 	for turn := range 60 {
 		var p packer
 		var want []byte
@@ -110,6 +115,30 @@ func TestFixedCodesAmongOthers(t *testing.T) {
 			broken.putBroken()
 			if _, ended, _ := decompressAll(d, broken.data, 1); ended {
 				t.Fatal("codes that are not complete are taken")
+			}
+		}
+	}
+}
+
+// Symbols that have a code and no meaning, and matches from before the data, are in doubt, with little data behind them or much.
+func TestSymbolsWithoutMeaning(t *testing.T) {
+	for name, put := range map[string]func(p *packer){
+		"a length that is none":       func(p *packer) { p.putCode(0xc6, 8) },
+		"a distance that is none":     func(p *packer) { p.putCode(1, 7); p.putCode(30, 5) },
+		"a match from before a byte":  func(p *packer) { p.putCode(1, 7); p.putCode(1, 5) },
+		"a match from before history": func(p *packer) { p.putCode(1, 7); p.putCode(29, 5); p.put(1<<13-1, 13) },
+	} {
+		for _, behind := range []int{0, 100} {
+			var p packer
+			p.putFixed([]byte{9}, 0)
+			p.put(1, 1)
+			p.put(1, 2)
+			put(&p)
+			p.data = append(p.data, make([]byte, behind)...)
+			for _, d := range decompressors() {
+				if out, ended, _ := decompressAll(d, p.data, 1000); ended || len(out) > 1 {
+					t.Errorf("%s, %d bytes behind it: ended %t, with %x", name, behind, ended, out)
+				}
 			}
 		}
 	}

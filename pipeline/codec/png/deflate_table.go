@@ -2,21 +2,23 @@ package png
 
 import "github.com/feedwater-io/feedwater/pipeline/codec/internal/prefix"
 
-// An entry says what the next bits of deflated data mean. Its lowest 6 bits are how many it takes.
+// An entry says what the next bits of deflated data mean. Its lowest 6 bits are how many it takes, the next 2 how many literals it is.
 //
-//	literal: isLiteral, bits 24-25 how many there are, 1 or 2, bits 8-15 the first, 16-23 the second
+//	literals: bits 8-15 the first, 16-23 the second, 24-31 the third
 //	length: bits 16-24 the base, bits 8-12 the code's bits alone, without those that are added to the base
 //	distance: bits 14-28 the base, bits 8-12 as of a length
 //	else isOther: isTable, with bits 8-11 the bits of a further table and 14-27 its place; isEnd of a block; neither: no code
 type entry uint32
 
 const (
-	isLiteral entry = 1 << 31
-	isOther   entry = 1 << 30
-	isTable   entry = 1 << 29
-	isEnd     entry = 1 << 28
+	aLiteral entry = 1 << 6
+	isOther  entry = 1 << 31
+	isTable  entry = 1 << 30
+	isEnd    entry = 1 << 29
 
 	entryBits = 63
+	// mostLiterals is how many one entry can be.
+	mostLiterals = 3
 )
 
 // The bits of the first tables. Those of lengths' lengths lie where distances lie later.
@@ -26,6 +28,8 @@ const (
 	lengthBits   = 7
 )
 
+func (e entry) isLiteral() bool   { return e&(mostLiterals*aLiteral) != 0 }
+func (e entry) literals() int     { return int(e / aLiteral & mostLiterals) }
 func (e entry) place() uint32     { return uint32(e >> 14 & 0x3fff) }
 func (e entry) mask() uint32      { return 1<<(e>>8&15) - 1 }
 func (e entry) codeBits() uint    { return uint(e >> 8 & 31) }
@@ -37,7 +41,8 @@ type codeTables struct {
 	literals  [1<<literalRoot + 2048]entry
 	distances [1<<distanceRoot + 1024]entry
 	lengths   [320]byte
-	fixed     bool // the tables are of the codes that the format fixes
+	fixed     bool    // the tables are of the codes that the format fixes
+	several   several // of the literals
 }
 
 // What symbols mean, without the bits of their codes; of a length and a distance the lowest bits are how many are added to its base.
@@ -49,7 +54,7 @@ var (
 
 func init() {
 	for i := range 256 {
-		literalSymbols[i] = isLiteral | 1<<24 | entry(i)<<8
+		literalSymbols[i] = aLiteral | entry(i)<<8
 	}
 	literalSymbols[256] = isOther | isEnd
 	for i, base := 0, 3; i < 28; i++ {
@@ -66,7 +71,7 @@ func init() {
 	}
 	distanceSymbols[30], distanceSymbols[31] = isOther, isOther
 	for i := range lengthSymbols {
-		lengthSymbols[i] = isLiteral | entry(i)<<8
+		lengthSymbols[i] = aLiteral | entry(i)<<8
 	}
 }
 
@@ -101,27 +106,8 @@ func (c *codeTables) setFixed() {
 
 // set sets the codes by the lengths of their symbols, and reports whether they are complete.
 func (c *codeTables) set(literals, distances []byte) bool {
-	if !buildTable(c.literals[:], literalRoot, literals, literalSymbols[:], true) ||
-		!buildTable(c.distances[:], distanceRoot, distances, distanceSymbols[:], true) {
-		return false
-	}
-	c.pairLiterals()
-	return true
-}
-
-// pairLiterals has an entry that is a literal and leaves bits for a second one stand for both. The higher entries come first, since what follows an
-// entry's bits lies below it.
-func (c *codeTables) pairLiterals() {
-	for i := 1<<literalRoot - 1; i >= 0; i-- {
-		e := c.literals[i]
-		if e&isLiteral == 0 {
-			continue
-		}
-		f := c.literals[i>>(e&entryBits)]
-		if n := e&entryBits + f&entryBits; f&isLiteral != 0 && f>>24&3 == 1 && n <= literalRoot {
-			c.literals[i] = isLiteral | 2<<24 | e&0xff00 | f&0xff00<<8 | n
-		}
-	}
+	return buildTable(c.literals[:], literalRoot, literals, literalSymbols[:], true, &c.several) &&
+		buildTable(c.distances[:], distanceRoot, distances, distanceSymbols[:], true, nil)
 }
 
 // canonical is a canonical code: how many symbols there are of each length, and the symbols in order.
@@ -148,25 +134,26 @@ func (c *canonical) isTaken(single bool) bool {
 	return single && (used == 0 || used == 1 && c.count[1] == 1)
 }
 
-// buildTable makes a table for a code, whose first part has root bits. It reports whether there is such a code, and room.
-func buildTable(table []entry, root int, lengths []byte, symbols []entry, single bool) bool {
+// buildTable makes a table for a code, whose first part has root bits; its entries are as many literals as fit, or where several is nil one. It reports
+// whether there is such a code, and room.
+func buildTable(table []entry, root int, lengths []byte, symbols []entry, single bool, several *several) bool {
 	var c canonical
 	if c.set(lengths); !c.isTaken(single) {
 		return false
 	}
-	for i := range table[:1<<root] {
-		table[i] = isOther // where the code is not complete
-	}
+	several.reset()
+	table[0] = isOther      // where the code is not complete
 	code, i := uint32(0), 0 // the code's bits are in reverse
 	for n := 1; n <= root; n++ {
+		copy(table[1<<(n-1):1<<n], table) // shorter codes, whatever the next bit is
 		for range c.count[n] {
 			e := symbols[c.symbol[i]].withCode(n)
-			for j := int(code); j < 1<<root; j += 1 << n {
-				table[j] = e
-			}
+			table[code] = e
+			several.add(code, n, e)
 			i++
 			code = prefix.NextCode(code, n)
 		}
+		several.join(table, n)
 	}
 	return c.buildFurther(table, root, code, i, symbols)
 }
@@ -197,7 +184,7 @@ func (c *canonical) buildFurther(table []entry, root int, code uint32, i int, sy
 
 // withCode adds a code of n bits to a symbol.
 func (e entry) withCode(n int) entry {
-	if e&(isLiteral|isOther) != 0 {
+	if e.isLiteral() || e&isOther != 0 {
 		return e + entry(n)
 	}
 	return e + entry(n)<<8 + entry(n)

@@ -6,7 +6,17 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
+
+// decompressors is a decompressor of each level.
+func decompressors() (all []*decompressor) {
+	for _, level := range kernel.Levels() {
+		all = append(all, &decompressor{vector: level == kernel.AVX2})
+	}
+	return all
+}
 
 // decompressAll decompresses src through a window that moves, up to most bytes. It reports whether the data ends, and where.
 func decompressAll(d *decompressor, src []byte, most int) (out []byte, ended bool, position int) {
@@ -56,7 +66,12 @@ func samples(r *rand.Rand) map[string][]byte {
 
 // What compress/flate makes, at every level, is decompressed: all of it, and to the byte where it ends.
 func TestDecompressTakesWhatFlateMakes(t *testing.T) {
-	d := new(decompressor)
+	for _, d := range decompressors() {
+		testTakesWhatFlateMakes(t, d)
+	}
+}
+
+func testTakesWhatFlateMakes(t *testing.T, d *decompressor) {
 	for name, want := range samples(rand.New(rand.NewPCG(1, 3))) {
 		for level := flate.HuffmanOnly; level <= flate.BestCompression; level++ {
 			var b bytes.Buffer
@@ -90,8 +105,10 @@ func TestDecompressDoubts(t *testing.T) {
 		"no end of the block":           "\x63\x60",
 		"lengths without codes":         "\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00",
 	} {
-		if out, ended, _ := decompressAll(new(decompressor), []byte(data), 100); ended {
-			t.Errorf("%s: ends, with %x", name, out)
+		for _, d := range decompressors() {
+			if out, ended, _ := decompressAll(d, []byte(data), 100); ended {
+				t.Errorf("%s: ends, with %x", name, out)
+			}
 		}
 	}
 	empty := bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, 1<<20) // blocks of nothing
@@ -101,7 +118,7 @@ func TestDecompressDoubts(t *testing.T) {
 	}
 }
 
-// FuzzDecompress: what is decompressed to its end is what compress/flate makes of it.
+// FuzzDecompress: what is decompressed to its end is what compress/flate makes of it, and every level decompresses the same to its end.
 func FuzzDecompress(f *testing.F) {
 	for _, b := range samples(rand.New(rand.NewPCG(1, 3))) {
 		for _, level := range []int{flate.HuffmanOnly, 0, 1, 6, 9} {
@@ -112,10 +129,16 @@ func FuzzDecompress(f *testing.F) {
 			f.Add(packed.Bytes())
 		}
 	}
-	d := new(decompressor)
+	levels := decompressors()
 	f.Fuzz(func(t *testing.T, src []byte) {
 		const most = 1 << 20
-		got, ended, position := decompressAll(d, src, most)
+		got, ended, position := decompressAll(levels[0], src, most)
+		for _, d := range levels[1:] {
+			out, e, p := decompressAll(d, src, most)
+			if max(len(out), len(got)) < most && (e != ended || ended && (p != position || !bytes.Equal(out, got))) {
+				t.Errorf("%d bytes, ended %t at %d; at another level %d, %t at %d", len(got), ended, position, len(out), e, p)
+			}
+		}
 		if !ended {
 			return
 		}

@@ -29,7 +29,7 @@ var (
 	ErrBroken = errors.New("broken PNG")
 )
 
-// Decoder decodes one file after the other. It keeps its memory for the next file: two rows, some 200 KB for decompression and as much as
+// Decoder decodes one file after the other. It keeps its memory for the next file: four rows, some 400 KB for decompression and as much as
 // a row has, some 50 KB once a file was in doubt, as much again once one has ended in doubt, a copy of the compressed data where that comes
 // in several chunks, and for interlaced files the region. It is not safe for concurrent use.
 type Decoder struct {
@@ -42,7 +42,8 @@ type Decoder struct {
 
 // NewDecoder returns a decoder that runs the kernels of the level.
 func NewDecoder(level string) *Decoder {
-	return &Decoder{fast: fastPath{vector: kernel.Vector(level)}}
+	vector := kernel.Vector(level)
+	return &Decoder{fast: fastPath{vector: vector, inflate: decompressor{vector: vector}}}
 }
 
 // Parse reads what stands in front of the pixels' data and returns the picture's size. It allocates nothing that depends on
