@@ -13,7 +13,7 @@ import (
 // decompressors is a decompressor of each level.
 func decompressors() (all []*decompressor) {
 	for _, level := range kernel.Levels() {
-		all = append(all, &decompressor{vector: level == kernel.AVX2})
+		all = append(all, &decompressor{vector: kernel.Vector(level)})
 	}
 	return all
 }

@@ -14,6 +14,7 @@ type fastPath struct {
 	window     []byte
 	begin, end int // of what is decompressed in window, and no row yet
 	sum        adler
+	lines      lines
 }
 
 const (
@@ -29,13 +30,17 @@ func (f *fastPath) release() {
 	if len(f.window) > windowSize(4*windowAhead) {
 		f.window = nil
 	}
+	if len(f.lines.memory) > 4*windowAhead {
+		f.lines.memory = nil
+	}
 }
 
 // windowTail is what of the window decompression is never asked to fill: what it writes too much, twice, and what is read behind a row.
 const windowTail = 2*windowSlack + filterPad
 
-// windowSize is how long the window is for rows of so many bytes: with history before a row, and room for what is decompressed ahead.
-func windowSize(stride int) int { return 2*history + 2*windowAhead + stride + windowTail }
+// windowSize is how long the window is for rows of so many bytes: with history before the rows that are made at once, and room for what is decompressed
+// ahead.
+func windowSize(stride int) int { return 2*history + 3*windowAhead + stride + windowTail }
 
 // run gives the rows of the region to out. It returns where the chunks go on behind the data if that is beyond doubt; else the rows that
 // out has are right all the same.
@@ -68,27 +73,42 @@ func (f *fastPath) rows(out *output, stride int) bool {
 	if f.known {
 		last = out.region.Max.Y
 	}
-	right := out.file.rowBytes(out.region.Max.X)
-	cur, prev := out.lines[0], out.lines[1]
-	clear(prev)
+	atOnce := 1
+	if f.vector {
+		atOnce = max(1, min(rowsAtOnce, windowAhead/stride))
+	}
+	f.lines.begin(out.file.rowBytes(out.region.Max.X), atOnce)
 	for y := 0; y < last; {
 		if !f.fill((last - y) * stride) {
 			return false
 		}
-		for ; y < last && f.begin+stride <= f.end; y++ {
-			filter := f.window[f.begin]
-			if filter > lastFilter {
+		for y < last && f.begin+min(atOnce, last-y)*stride <= f.end {
+			n := f.next(out, y, stride)
+			if n == 0 {
 				return false
 			}
-			if y < out.region.Max.Y {
-				unfilterInto(filter, cur, f.window[f.begin+1:][:right], prev, out.file.pixelBytes(), f.vector)
-				out.give(whole, y, cur[:right])
-				cur, prev = prev, cur
-			}
-			f.begin += stride
+			y += n
+			f.begin += n * stride
 		}
 	}
 	return true
+}
+
+// next makes the next rows of the region, or looks at the filter of one below it. It returns how many; 0 where there is no such filter.
+func (f *fastPath) next(out *output, y, stride int) int {
+	left := out.region.Max.Y - y
+	if left <= 0 {
+		if f.window[f.begin] > lastFilter {
+			return 0
+		}
+		return 1
+	}
+	right := out.file.rowBytes(out.region.Max.X)
+	line, n := f.lines.undo(filtered{f.window[f.begin:], stride, right, out.file.pixelBytes()}, left, f.vector)
+	for i := range n {
+		out.give(whole, y+i, f.lines.line(line + i)[:right])
+	}
+	return n
 }
 
 // fill decompresses further data, as many as left bytes, and reports whether there are any.

@@ -1,10 +1,12 @@
 package png
 
 const (
-	// filterPad is how many bytes behind a row unfilterInto may read and write.
-	filterPad = 32
+	// filterPad is how many bytes behind a row unfilterInto and unfilterWave may read and write.
+	filterPad = 64
 	// lastFilter is the filter of the highest number.
 	lastFilter = 4
+	// paethFilter is that of Paeth.
+	paethFilter = 4
 )
 
 // unfilterInto undoes the filter of row raw to dst, below the row prev, all of pixels of bpp bytes, 1 to 8. Behind each of the three there are

@@ -108,6 +108,383 @@ pixel:
 	JG        pixel
 	RET
 
+// func unfilterPaeth4(dst *byte, raw *byte, prev *byte, n int, bpp int, pitch int, stride int)
+// Requires: AVX, AVX2
+TEXT ·unfilterPaeth4(SB), NOSPLIT, $0-56
+	MOVQ      bpp+32(FP), CX
+	MOVQ      pitch+40(FP), DX
+	SUBQ      CX, DX
+	SUBQ      CX, DX
+	LEAQ      (DX)(DX*2), BX
+	MOVQ      dst+0(FP), SI
+	MOVQ      stride+48(FP), DI
+	SUBQ      CX, DI
+	SUBQ      CX, DI
+	LEAQ      (DI)(DI*2), R8
+	MOVQ      raw+8(FP), R9
+	MOVQ      prev+16(FP), AX
+	VPXOR     Y3, Y3, Y3
+	VPXOR     Y4, Y4, Y4
+	VPXOR     Y5, Y5, Y5
+	VMOVD     (AX), X0
+	VPMOVZXBW X0, X4
+	ADDQ      CX, AX
+	LEAQ      unfilterPaeth4Begun<>+12(SB), R10
+	MOVL      $0x00000003, R11
+
+begin:
+	VMOVD        (R9), X0
+	VPINSRD      $0x01, (R9)(DI*1), X0, X0
+	VPINSRD      $0x02, (R9)(DI*2), X0, X0
+	VPINSRD      $0x03, (R9)(R8*1), X0, X0
+	VPAND        (R10), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPMOVZXBW    (AX), X1
+	VPADDW       Y5, Y5, Y6
+	VPADDW       Y5, Y6, Y6
+	VPSUBW       Y4, Y6, Y6
+	VPSUBW       Y3, Y6, Y6
+	VPMINSW      Y3, Y4, Y7
+	VPMAXSW      Y3, Y4, Y8
+	VPERMQ       $0x93, Y3, Y2
+	VPCMPGTW     Y6, Y8, Y9
+	VPBLENDVB    Y9, Y5, Y7, Y9
+	VPCMPGTW     Y7, Y6, Y7
+	VPBLENDVB    Y7, Y9, Y8, Y9
+	VPADDB       Y0, Y9, Y3
+	VMOVDQA      Y4, Y5
+	VPBLENDD     $0x03, Y1, Y2, Y4
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y3, Y3, Y9
+	VMOVD        X9, (SI)
+	VPEXTRD      $0x01, X9, (SI)(DX*1)
+	VEXTRACTI128 $0x01, Y9, X9
+	VMOVD        X9, (SI)(DX*2)
+	VPEXTRD      $0x01, X9, (SI)(BX*1)
+	ADDQ         CX, AX
+	ADDQ         CX, R9
+	ADDQ         CX, SI
+	VMOVD        (R9), X0
+	VPINSRD      $0x01, (R9)(DI*1), X0, X0
+	VPINSRD      $0x02, (R9)(DI*2), X0, X0
+	VPINSRD      $0x03, (R9)(R8*1), X0, X0
+	VPAND        (R10), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPMOVZXBW    (AX), X1
+	VPADDW       Y5, Y5, Y6
+	VPADDW       Y5, Y6, Y6
+	VPSUBW       Y4, Y6, Y6
+	VPSUBW       Y3, Y6, Y6
+	VPMINSW      Y3, Y4, Y7
+	VPMAXSW      Y3, Y4, Y8
+	VPERMQ       $0x93, Y3, Y2
+	VPCMPGTW     Y6, Y8, Y9
+	VPBLENDVB    Y9, Y5, Y7, Y9
+	VPCMPGTW     Y7, Y6, Y7
+	VPBLENDVB    Y7, Y9, Y8, Y9
+	VPADDB       Y0, Y9, Y3
+	VMOVDQA      Y4, Y5
+	VPBLENDD     $0x03, Y1, Y2, Y4
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y3, Y3, Y9
+	VMOVD        X9, (SI)
+	VPEXTRD      $0x01, X9, (SI)(DX*1)
+	VEXTRACTI128 $0x01, Y9, X9
+	VMOVD        X9, (SI)(DX*2)
+	VPEXTRD      $0x01, X9, (SI)(BX*1)
+	ADDQ         CX, AX
+	ADDQ         CX, R9
+	ADDQ         CX, SI
+	SUBQ         $0x04, R10
+	DECL         R11
+	JNZ          begin
+	MOVQ         n+24(FP), R10
+	ADDQ         AX, R10
+
+pixels:
+	VMOVD        (R9), X0
+	VPINSRD      $0x01, (R9)(DI*1), X0, X0
+	VPINSRD      $0x02, (R9)(DI*2), X0, X0
+	VPINSRD      $0x03, (R9)(R8*1), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPMOVZXBW    (AX), X1
+	VPADDW       Y5, Y5, Y6
+	VPADDW       Y5, Y6, Y6
+	VPSUBW       Y4, Y6, Y6
+	VPSUBW       Y3, Y6, Y6
+	VPMINSW      Y3, Y4, Y7
+	VPMAXSW      Y3, Y4, Y8
+	VPERMQ       $0x93, Y3, Y2
+	VPCMPGTW     Y6, Y8, Y9
+	VPBLENDVB    Y9, Y5, Y7, Y9
+	VPCMPGTW     Y7, Y6, Y7
+	VPBLENDVB    Y7, Y9, Y8, Y9
+	VPADDB       Y0, Y9, Y3
+	VMOVDQA      Y4, Y5
+	VPBLENDD     $0x03, Y1, Y2, Y4
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y3, Y3, Y9
+	VMOVD        X9, (SI)
+	VPEXTRD      $0x01, X9, (SI)(DX*1)
+	VEXTRACTI128 $0x01, Y9, X9
+	VMOVD        X9, (SI)(DX*2)
+	VPEXTRD      $0x01, X9, (SI)(BX*1)
+	ADDQ         CX, AX
+	ADDQ         CX, R9
+	ADDQ         CX, SI
+	CMPQ         AX, R10
+	JCS          pixels
+	VZEROUPPER
+	RET
+
+DATA unfilterPaeth4Begun<>+0(SB)/4, $0xffffffff
+DATA unfilterPaeth4Begun<>+4(SB)/4, $0xffffffff
+DATA unfilterPaeth4Begun<>+8(SB)/4, $0xffffffff
+DATA unfilterPaeth4Begun<>+12(SB)/4, $0xffffffff
+DATA unfilterPaeth4Begun<>+16(SB)/4, $0x00000000
+DATA unfilterPaeth4Begun<>+20(SB)/4, $0x00000000
+DATA unfilterPaeth4Begun<>+24(SB)/4, $0x00000000
+DATA unfilterPaeth4Begun<>+28(SB)/4, $0x00000000
+GLOBL unfilterPaeth4Begun<>(SB), RODATA|NOPTR, $32
+
+// func unfilterPaeth8(dst *byte, raw *byte, prev *byte, n int, bpp int, pitch int, stride int)
+// Requires: AVX, AVX2
+TEXT ·unfilterPaeth8(SB), NOSPLIT, $0-56
+	MOVQ      bpp+32(FP), CX
+	MOVQ      pitch+40(FP), DX
+	SUBQ      CX, DX
+	SUBQ      CX, DX
+	LEAQ      (DX)(DX*2), BX
+	MOVQ      dst+0(FP), SI
+	LEAQ      (SI)(DX*4), DI
+	MOVQ      stride+48(FP), R8
+	SUBQ      CX, R8
+	SUBQ      CX, R8
+	LEAQ      (R8)(R8*2), R9
+	MOVQ      raw+8(FP), R10
+	LEAQ      (R10)(R8*4), R11
+	MOVQ      prev+16(FP), AX
+	VPXOR     Y3, Y3, Y3
+	VPXOR     Y4, Y4, Y4
+	VPXOR     Y5, Y5, Y5
+	VPXOR     Y6, Y6, Y6
+	VPXOR     Y7, Y7, Y7
+	VPXOR     Y8, Y8, Y8
+	VMOVD     (AX), X0
+	VPMOVZXBW X0, X4
+	ADDQ      CX, AX
+	LEAQ      unfilterPaeth8Begun<>+28(SB), R12
+	MOVL      $0x00000007, R13
+
+begin:
+	VMOVD        (R10), X0
+	VPINSRD      $0x01, (R10)(R8*1), X0, X0
+	VPINSRD      $0x02, (R10)(R8*2), X0, X0
+	VPINSRD      $0x03, (R10)(R9*1), X0, X0
+	VPAND        (R12), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPMOVZXBW    (AX), X1
+	VPADDW       Y5, Y5, Y9
+	VPADDW       Y5, Y9, Y9
+	VPSUBW       Y4, Y9, Y9
+	VPSUBW       Y3, Y9, Y9
+	VPMINSW      Y3, Y4, Y10
+	VPMAXSW      Y3, Y4, Y11
+	VPERMQ       $0x93, Y3, Y2
+	VPCMPGTW     Y9, Y11, Y12
+	VPBLENDVB    Y12, Y5, Y10, Y12
+	VPCMPGTW     Y10, Y9, Y10
+	VPBLENDVB    Y10, Y12, Y11, Y12
+	VPADDB       Y0, Y12, Y3
+	VMOVDQA      Y4, Y5
+	VPBLENDD     $0x03, Y1, Y2, Y4
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y3, Y3, Y12
+	VMOVD        X12, (SI)
+	VPEXTRD      $0x01, X12, (SI)(DX*1)
+	VEXTRACTI128 $0x01, Y12, X12
+	VMOVD        X12, (SI)(DX*2)
+	VPEXTRD      $0x01, X12, (SI)(BX*1)
+	VMOVD        (R11), X0
+	VPINSRD      $0x01, (R11)(R8*1), X0, X0
+	VPINSRD      $0x02, (R11)(R8*2), X0, X0
+	VPINSRD      $0x03, (R11)(R9*1), X0, X0
+	VPAND        16(R12), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPADDW       Y8, Y8, Y9
+	VPADDW       Y8, Y9, Y9
+	VPSUBW       Y7, Y9, Y9
+	VPSUBW       Y6, Y9, Y9
+	VPMINSW      Y6, Y7, Y10
+	VPMAXSW      Y6, Y7, Y11
+	VPERMQ       $0x93, Y6, Y2
+	VPCMPGTW     Y9, Y11, Y12
+	VPBLENDVB    Y12, Y8, Y10, Y12
+	VPCMPGTW     Y10, Y9, Y10
+	VPBLENDVB    Y10, Y12, Y11, Y12
+	VPADDB       Y0, Y12, Y6
+	VMOVDQA      Y7, Y8
+	VPBLENDD     $0x03, Y1, Y2, Y7
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y6, Y6, Y12
+	VMOVD        X12, (DI)
+	VPEXTRD      $0x01, X12, (DI)(DX*1)
+	VEXTRACTI128 $0x01, Y12, X12
+	VMOVD        X12, (DI)(DX*2)
+	VPEXTRD      $0x01, X12, (DI)(BX*1)
+	ADDQ         CX, AX
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	ADDQ         CX, SI
+	ADDQ         CX, DI
+	VMOVD        (R10), X0
+	VPINSRD      $0x01, (R10)(R8*1), X0, X0
+	VPINSRD      $0x02, (R10)(R8*2), X0, X0
+	VPINSRD      $0x03, (R10)(R9*1), X0, X0
+	VPAND        (R12), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPMOVZXBW    (AX), X1
+	VPADDW       Y5, Y5, Y9
+	VPADDW       Y5, Y9, Y9
+	VPSUBW       Y4, Y9, Y9
+	VPSUBW       Y3, Y9, Y9
+	VPMINSW      Y3, Y4, Y10
+	VPMAXSW      Y3, Y4, Y11
+	VPERMQ       $0x93, Y3, Y2
+	VPCMPGTW     Y9, Y11, Y12
+	VPBLENDVB    Y12, Y5, Y10, Y12
+	VPCMPGTW     Y10, Y9, Y10
+	VPBLENDVB    Y10, Y12, Y11, Y12
+	VPADDB       Y0, Y12, Y3
+	VMOVDQA      Y4, Y5
+	VPBLENDD     $0x03, Y1, Y2, Y4
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y3, Y3, Y12
+	VMOVD        X12, (SI)
+	VPEXTRD      $0x01, X12, (SI)(DX*1)
+	VEXTRACTI128 $0x01, Y12, X12
+	VMOVD        X12, (SI)(DX*2)
+	VPEXTRD      $0x01, X12, (SI)(BX*1)
+	VMOVD        (R11), X0
+	VPINSRD      $0x01, (R11)(R8*1), X0, X0
+	VPINSRD      $0x02, (R11)(R8*2), X0, X0
+	VPINSRD      $0x03, (R11)(R9*1), X0, X0
+	VPAND        16(R12), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPADDW       Y8, Y8, Y9
+	VPADDW       Y8, Y9, Y9
+	VPSUBW       Y7, Y9, Y9
+	VPSUBW       Y6, Y9, Y9
+	VPMINSW      Y6, Y7, Y10
+	VPMAXSW      Y6, Y7, Y11
+	VPERMQ       $0x93, Y6, Y2
+	VPCMPGTW     Y9, Y11, Y12
+	VPBLENDVB    Y12, Y8, Y10, Y12
+	VPCMPGTW     Y10, Y9, Y10
+	VPBLENDVB    Y10, Y12, Y11, Y12
+	VPADDB       Y0, Y12, Y6
+	VMOVDQA      Y7, Y8
+	VPBLENDD     $0x03, Y1, Y2, Y7
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y6, Y6, Y12
+	VMOVD        X12, (DI)
+	VPEXTRD      $0x01, X12, (DI)(DX*1)
+	VEXTRACTI128 $0x01, Y12, X12
+	VMOVD        X12, (DI)(DX*2)
+	VPEXTRD      $0x01, X12, (DI)(BX*1)
+	ADDQ         CX, AX
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	ADDQ         CX, SI
+	ADDQ         CX, DI
+	SUBQ         $0x04, R12
+	DECL         R13
+	JNZ          begin
+	MOVQ         n+24(FP), R12
+	ADDQ         AX, R12
+
+pixels:
+	VMOVD        (R10), X0
+	VPINSRD      $0x01, (R10)(R8*1), X0, X0
+	VPINSRD      $0x02, (R10)(R8*2), X0, X0
+	VPINSRD      $0x03, (R10)(R9*1), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPMOVZXBW    (AX), X1
+	VPADDW       Y5, Y5, Y9
+	VPADDW       Y5, Y9, Y9
+	VPSUBW       Y4, Y9, Y9
+	VPSUBW       Y3, Y9, Y9
+	VPMINSW      Y3, Y4, Y10
+	VPMAXSW      Y3, Y4, Y11
+	VPERMQ       $0x93, Y3, Y2
+	VPCMPGTW     Y9, Y11, Y12
+	VPBLENDVB    Y12, Y5, Y10, Y12
+	VPCMPGTW     Y10, Y9, Y10
+	VPBLENDVB    Y10, Y12, Y11, Y12
+	VPADDB       Y0, Y12, Y3
+	VMOVDQA      Y4, Y5
+	VPBLENDD     $0x03, Y1, Y2, Y4
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y3, Y3, Y12
+	VMOVD        X12, (SI)
+	VPEXTRD      $0x01, X12, (SI)(DX*1)
+	VEXTRACTI128 $0x01, Y12, X12
+	VMOVD        X12, (SI)(DX*2)
+	VPEXTRD      $0x01, X12, (SI)(BX*1)
+	VMOVD        (R11), X0
+	VPINSRD      $0x01, (R11)(R8*1), X0, X0
+	VPINSRD      $0x02, (R11)(R8*2), X0, X0
+	VPINSRD      $0x03, (R11)(R9*1), X0, X0
+	VPMOVZXBW    X0, Y0
+	VPADDW       Y8, Y8, Y9
+	VPADDW       Y8, Y9, Y9
+	VPSUBW       Y7, Y9, Y9
+	VPSUBW       Y6, Y9, Y9
+	VPMINSW      Y6, Y7, Y10
+	VPMAXSW      Y6, Y7, Y11
+	VPERMQ       $0x93, Y6, Y2
+	VPCMPGTW     Y9, Y11, Y12
+	VPBLENDVB    Y12, Y8, Y10, Y12
+	VPCMPGTW     Y10, Y9, Y10
+	VPBLENDVB    Y10, Y12, Y11, Y12
+	VPADDB       Y0, Y12, Y6
+	VMOVDQA      Y7, Y8
+	VPBLENDD     $0x03, Y1, Y2, Y7
+	VMOVDQA      Y2, Y1
+	VPACKUSWB    Y6, Y6, Y12
+	VMOVD        X12, (DI)
+	VPEXTRD      $0x01, X12, (DI)(DX*1)
+	VEXTRACTI128 $0x01, Y12, X12
+	VMOVD        X12, (DI)(DX*2)
+	VPEXTRD      $0x01, X12, (DI)(BX*1)
+	ADDQ         CX, AX
+	ADDQ         CX, R10
+	ADDQ         CX, R11
+	ADDQ         CX, SI
+	ADDQ         CX, DI
+	CMPQ         AX, R12
+	JCS          pixels
+	VZEROUPPER
+	RET
+
+DATA unfilterPaeth8Begun<>+0(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+4(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+8(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+12(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+16(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+20(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+24(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+28(SB)/4, $0xffffffff
+DATA unfilterPaeth8Begun<>+32(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+36(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+40(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+44(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+48(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+52(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+56(SB)/4, $0x00000000
+DATA unfilterPaeth8Begun<>+60(SB)/4, $0x00000000
+GLOBL unfilterPaeth8Begun<>(SB), RODATA|NOPTR, $64
+
 DATA adlerWeights<>+0(SB)/1, $0x20
 DATA adlerWeights<>+1(SB)/1, $0x1f
 DATA adlerWeights<>+2(SB)/1, $0x1e

@@ -22,3 +22,14 @@ func unfilterVector(filter byte, dst, raw, prev []byte, bpp int) {
 		unfilterPaeth(d, r, p, n, bpp)
 	}
 }
+
+// unfilterWave undoes Paeth's filter of 4 or 8 rows to the first lines.
+func unfilterWave(l *lines, f filtered, rows int) {
+	raw := f.data[1 : 1+(rows-1)*f.stride+f.n+filterPad]
+	dst, above := l.memory[:rows*l.pitch], l.line(l.last)
+	if rows == 8 {
+		unfilterPaeth8(&dst[0], &raw[0], &above[0], f.n, f.bpp, l.pitch, f.stride)
+		return
+	}
+	unfilterPaeth4(&dst[0], &raw[0], &above[0], f.n, f.bpp, l.pitch, f.stride)
+}

@@ -24,6 +24,20 @@ func unfilterAverage(dst *byte, raw *byte, prev *byte, n int, bpp int)
 //go:noescape
 func unfilterPaeth(dst *byte, raw *byte, prev *byte, n int, bpp int)
 
+// unfilterPaeth4 undoes Paeth's filter of 4 rows, raw and those stride behind it, to dst and pitch behind it, of pixels of up to 4 bytes.
+// Up to 24 bytes in front of each row but the first are read, and of dst written, and up to 24 behind n, of prev 32.
+// prev may be a row of dst behind the second one.
+//
+//go:noescape
+func unfilterPaeth4(dst *byte, raw *byte, prev *byte, n int, bpp int, pitch int, stride int)
+
+// unfilterPaeth8 undoes Paeth's filter of 8 rows, raw and those stride behind it, to dst and pitch behind it, of pixels of up to 4 bytes.
+// Up to 56 bytes in front of each row but the first are read, and of dst written, and up to 56 behind n, of prev 64.
+// prev may be a row of dst behind the second one.
+//
+//go:noescape
+func unfilterPaeth8(dst *byte, raw *byte, prev *byte, n int, bpp int, pitch int, stride int)
+
 // adlerSums sums 32 bytes in each of 1 to 173 groups, and the same weighted by their distance from the end, 1 for the last.
 //
 //go:noescape

@@ -14,6 +14,8 @@ func main() {
 	sub()
 	average()
 	paeth()
+	paethRows("unfilterPaeth4", 1)
+	paethRows("unfilterPaeth8", 2)
 	adler()
 	Generate()
 }
