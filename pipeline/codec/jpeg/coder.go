@@ -48,7 +48,11 @@ func (c *coder) buildTables(progressive bool) {
 		switch {
 		case sc.acDef == nil:
 		case progressive:
-			c.band.build(sc.acDef)
+			of := kindBand
+			if c.scan.band.high > 0 {
+				of = kindRefine
+			}
+			c.band.build(sc.acDef, of)
 		case !ac[sc.ac]:
 			c.ac[sc.ac].build(sc.acDef, c.vector)
 			ac[sc.ac] = true

@@ -71,9 +71,10 @@ func (d definition) valid(limit byte) bool {
 type kind int
 
 const (
-	kindDC   kind = iota // the size of a difference
-	kindAC               // a run of zeros in the high half, the size of a value in the low one
-	kindBand             // the same of a progressive file: without a value, the size of a count of blocks that end
+	kindDC     kind = iota // the size of a difference
+	kindAC                 // a run of zeros in the high half, the size of a value in the low one
+	kindBand               // the same of a progressive file: without a value, the size of a count of blocks that end
+	kindRefine             // the same of a scan that refines: a value is a sign, whatever the size
 )
 
 // makeEntry describes a code of l bits for a symbol.
@@ -82,10 +83,12 @@ func makeEntry(l, symbol int, k kind) entry {
 	if k != kindDC {
 		size, move = symbol&15, symbol>>4+1
 		if size == 0 && move != 16 {
-			if k == kindBand {
+			if k != kindAC {
 				size = symbol >> 4
 			}
 			move = endOfBlock
+		} else if k == kindRefine {
+			size = min(size, 1)
 		}
 	}
 	return entry(l + size | l<<8 | (63-size)<<16 | move<<24)
