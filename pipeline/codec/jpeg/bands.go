@@ -45,9 +45,15 @@ func (c *coder) readRow(out []kernel.Block, left int, sent []uint64) {
 	c.readBands(nil, sent[to:])
 }
 
-// readBands reads the bands of blocks, until the data has run out. out is nil where only the place behind them matters.
+// readBands reads the bands of blocks, until the data has run out. out is nil where only the place behind them matters. The assembly
+// stops before a block that has what is rare: a code longer than the look-up, very many corrections, or damage.
 func (c *coder) readBands(out []kernel.Block, sent []uint64) {
-	for i := range sent {
+	for i := 0; i < len(sent); i++ {
+		if c.vector {
+			if i += c.readBandsVector(out[min(i, len(out)):], sent[i:]); i == len(sent) {
+				return
+			}
+		}
 		var b *kernel.Block
 		if out != nil {
 			b = &out[i]

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
@@ -106,6 +107,34 @@ func (row *bandRow) twin() *bandRow {
 
 func (row *bandRow) read() { row.coder.readRow(row.blocks, row.left, row.sent) }
 
+func (row *bandRow) compare(t *testing.T, want *bandRow) {
+	t.Helper()
+	a, b := &row.coder, &want.coder
+	if a.bits.consumed() != b.bits.consumed() || a.ended != b.ended {
+		t.Errorf("%+v: at bit %d, %d blocks ended, not %d, %d", a.scan.band, a.bits.consumed(), a.ended, b.bits.consumed(), b.ended)
+	}
+	if !slices.Equal(row.sent, want.sent) || !slices.Equal(row.blocks, want.blocks) {
+		t.Errorf("%+v: other coefficients", a.scan.band)
+	}
+}
+
+// The bands that are read by assembly are those that Go reads, whatever the tables and the data.
+func TestBands(t *testing.T) {
+	if !kernel.Vector(kernel.Levels()[0]) {
+		t.Skip("this processor has no AVX2")
+	}
+	for seed := range uint64(4000) {
+		got := randomBandRow(t, rand.New(rand.NewPCG(seed, 7)), seed%2 == 0)
+		want := got.twin()
+		got.coder.vector = true
+		got.read()
+		want.read()
+		if got.compare(t, want); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
 // Bands are what the oracle reads of them, one coefficient after the other.
 func TestBandsAsDefined(t *testing.T) {
 	for seed := range uint64(4000) {
@@ -131,6 +160,50 @@ func TestBandsAsDefined(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Of files as they are, assembly leaves few blocks to Go.
+func TestFewBandsAreLeft(t *testing.T) {
+	if !kernel.Vector(kernel.Levels()[0]) {
+		t.Skip("this processor has no AVX2")
+	}
+	d := NewDecoder(kernel.AVX2)
+	for quality := 50; quality < 100; quality += 7 {
+		o := jpegtest.Options{Progressive: jpegtest.Script(3), Quality: quality}
+		if _, _, err := d.Parse(jpegtest.Encode(jpegtest.Photograph(uint64(quality), 5, 300, 200), o), Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		f := &d.parser.frame
+		var sent [maxComponents][]uint64
+		for i := range f.n {
+			sent[i] = make([]uint64, f.comps[i].blocksX*f.comps[i].blocksY)
+		}
+		for i := range d.parser.scans {
+			if s := &d.parser.scans[i]; s.band.first > 0 {
+				d.coder.open(d.parser.src, f, s)
+				all := sent[s.comps[0].index]
+				if left := bandsLeft(t, &d.coder, all); left*5 > len(all) {
+					t.Errorf("quality %d, %+v: %d of %d blocks are left to Go", quality, s.band, left, len(all))
+				}
+			}
+		}
+	}
+}
+
+// bandsLeft reads the bands of blocks and returns how many blocks assembly left.
+func bandsLeft(t *testing.T, c *coder, sent []uint64) (left int) {
+	for len(sent) > 0 {
+		n := c.readBandsVector(nil, sent)
+		if sent = sent[n:]; len(sent) == 0 {
+			break
+		}
+		if !c.readBand(nil, &sent[0]) {
+			t.Fatal("no data")
+		}
+		sent = sent[1:]
+		left++
+	}
+	return left
 }
 
 // Blocks that out has not take the same bits, and what out has is the same, wherever the row is cut.

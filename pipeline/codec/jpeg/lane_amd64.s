@@ -1782,3 +1782,527 @@ second:
 	JNE        second
 	VZEROUPPER
 	RET
+
+// func readFirstBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int) (left int, more int)
+// Requires: BMI2, CMOV
+TEXT ·readFirstBands(SB), NOSPLIT, $32-120
+	MOVQ zigzag+32(FP), DI
+	MOVQ entries+24(FP), R8
+	MOVQ cells+88(FP), SI
+	MOVQ bits+8(FP), DX
+	MOVQ (DX), AX
+	MOVQ 8(DX), CX
+	MOVQ 16(DX), DX
+	ADDQ data+0(FP), DX
+	JMP  first
+
+block:
+	ADDQ $0x08, sent+72(FP)
+	ADDQ step+96(FP), SI
+	DECQ count+80(FP)
+
+first:
+	CMPQ    count+80(FP), $0x00
+	JLE     done
+	CMPQ    ended+64(FP), $0x00
+	JNE     skip
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVQ    AX, 8(SP)
+	MOVQ    CX, 16(SP)
+	MOVQ    DX, 24(SP)
+	MOVBLZX CL, CX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    sent+72(FP), R11
+	MOVQ    (R11), R11
+	MOVQ    first+40(FP), BX
+	DECQ    BX
+	MOVQ    low+56(FP), R12
+
+symbol:
+	MOVQ    AX, R9
+	SHRQ    $0x35, R9
+	MOVL    (R8)(R9*4), R9
+	MOVBLZX CL, CX
+	MOVQ    (DX), R10
+	BSWAPQ  R10
+	SHRXQ   CX, R10, R10
+	ORQ     R10, AX
+	MOVL    CX, R10
+	SHRL    $0x03, R10
+	ADDQ    $0x07, DX
+	SUBQ    R10, DX
+	ORL     $0x38, CX
+	LEAL    -16777216(R9), R10
+	CMPL    R10, $0x10000000
+	JCC     end
+	MOVL    R9, R14
+	SHRL    $0x08, R14
+	SHLXQ   R14, AX, R13
+	MOVQ    R13, R10
+	SARQ    $0x3f, R10
+	NOTQ    R10
+	XORQ    R10, R13
+	SHRQ    $0x01, R13
+	SHRL    $0x08, R14
+	SHRXQ   R14, R13, R13
+	XORQ    R10, R13
+	SUBQ    R10, R13
+	SHLXQ   R12, R13, R13
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVL    R9, R10
+	SHRL    $0x18, R10
+	ADDL    R10, BX
+	CMPL    BX, $0x3f
+	JA      bail
+	TESTW   R13, R13
+	JZ      zero
+	BTSQ    BX, R11
+	MOVBLZX (DI)(BX*1), R9
+	MOVW    R13, (SI)(R9*2)
+
+next:
+	CMPQ BX, last+48(FP)
+	JLT  symbol
+
+close:
+	MOVQ sent+72(FP), BX
+	MOVQ R11, (BX)
+	JMP  block
+
+zero:
+	SHRL $0x10, R9
+	ANDL $0x3f, R9
+	CMPL R9, $0x3f
+	JE   next
+	JMP  bail
+
+end:
+	TESTL R9, R9
+	JZ    bail
+	MOVL  R9, BX
+	SHRL  $0x08, BX
+	SHLXQ BX, AX, R10
+	SHRQ  $0x01, R10
+	SHRL  $0x08, BX
+	SHRXQ BX, R10, R10
+	NOTL  BX
+	MOVL  $0x00000001, R12
+	SHLXQ BX, R12, R12
+	LEAQ  -1(R10)(R12*1), R10
+	MOVQ  R10, ended+64(FP)
+	SHLXQ R9, AX, AX
+	SUBQ  R9, CX
+	JMP   close
+
+skip:
+	MOVQ    ended+64(FP), BX
+	CMPQ    BX, count+80(FP)
+	CMOVQGT count+80(FP), BX
+	SUBQ    BX, ended+64(FP)
+	SUBQ    BX, count+80(FP)
+	MOVQ    BX, R9
+	SHLQ    $0x03, R9
+	ADDQ    R9, sent+72(FP)
+	IMULQ   step+96(FP), BX
+	ADDQ    BX, SI
+	JMP     first
+
+bail:
+	MOVQ 8(SP), AX
+	MOVQ 16(SP), CX
+	MOVQ 24(SP), DX
+	MOVQ $0x00000000, ended+64(FP)
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    count+80(FP), AX
+	MOVQ    AX, left+104(FP)
+	MOVQ    ended+64(FP), AX
+	MOVQ    AX, more+112(FP)
+	RET
+
+// func readRefiningBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int, bytePlaces *byte) (left int, more int)
+// Requires: BMI, BMI2, CMOV, POPCNT
+TEXT ·readRefiningBands(SB), NOSPLIT, $160-128
+	MOVQ  zigzag+32(FP), DI
+	MOVQ  entries+24(FP), R8
+	MOVQ  cells+88(FP), SI
+	MOVQ  bits+8(FP), DX
+	MOVQ  (DX), AX
+	MOVQ  8(DX), CX
+	MOVQ  16(DX), DX
+	ADDQ  data+0(FP), DX
+	MOVQ  $-1, BX
+	MOVQ  first+40(FP), R9
+	SHLXQ R9, BX, R9
+	MOVQ  R9, 112(SP)
+	NOTQ  R9
+	MOVQ  R9, 120(SP)
+	MOVQ  last+48(FP), R9
+	NOTQ  R9
+	SHRXQ R9, BX, R9
+	ANDQ  R9, 112(SP)
+	MOVQ  low+56(FP), R9
+	SHLXQ R9, BX, R9
+	MOVQ  R9, 128(SP)
+	NEGQ  R9
+	MOVQ  R9, 136(SP)
+	ADDQ  R9, R9
+	MOVQ  R9, 144(SP)
+	JMP   first
+
+block:
+	ADDQ $0x08, sent+72(FP)
+	ADDQ step+96(FP), SI
+	DECQ count+80(FP)
+
+first:
+	CMPQ    count+80(FP), $0x00
+	JLE     done
+	CMPQ    ended+64(FP), $0x00
+	JNE     skip
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVQ    AX, 8(SP)
+	MOVQ    CX, 16(SP)
+	MOVQ    DX, 24(SP)
+	MOVBLZX CL, CX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    sent+72(FP), BX
+	MOVQ    (BX), BX
+	ANDQ    112(SP), BX
+	MOVQ    BX, 152(SP)
+	ORQ     120(SP), BX
+	NOTQ    BX
+	LEAQ    32(SP), R9
+	MOVQ    bytePlaces+104(FP), R10
+	XORL    R11, R11
+	MOVQ    $0x0808080808080808, R12
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVBLZX BL, R13
+	MOVQ    (R10)(R13*8), R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	POPCNTL R13, R13
+	ADDQ    R13, R9
+	SHRQ    $0x08, BX
+	ADDQ    R12, R11
+	MOVQ    $0x0706050403020100, R14
+	ADDQ    R11, R14
+	MOVQ    R14, (R9)
+	ADDQ    R12, R14
+	MOVQ    R14, 8(R9)
+	LEAQ    31(SP), R9
+	MOVQ    sent+72(FP), R12
+	MOVQ    (R12), R12
+	MOVQ    first+40(FP), BX
+	DECQ    BX
+	MOVQ    $0x00000000, R10
+
+symbol:
+	MOVQ    AX, R11
+	SHRQ    $0x35, R11
+	MOVL    (R8)(R11*4), R11
+	MOVBLZX CL, CX
+	MOVQ    (DX), R13
+	BSWAPQ  R13
+	SHRXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	SHRL    $0x03, R13
+	ADDQ    $0x07, DX
+	SUBQ    R13, DX
+	ORL     $0x38, CX
+	MOVL    R11, R13
+	ANDL    $0x40030000, R13
+	CMPL    R13, $0x00020000
+	JNE     special
+	MOVL    R11, R13
+	SHRL    $0x08, R13
+	SHLXQ   R13, AX, R13
+	SARQ    $0x3f, R13
+	ANDQ    144(SP), R13
+	ADDQ    128(SP), R13
+	SHLXQ   R11, AX, AX
+	SUBQ    R11, CX
+	SHRL    $0x18, R11
+	ADDQ    R11, R9
+	ADDL    R11, BX
+	MOVBLZX (R9), R11
+	MOVL    R11, R14
+	SUBL    BX, R14
+	CMPL    R14, $0x21
+	JA      bail
+	SHLXQ   R14, R10, R10
+	MOVQ    AX, BX
+	SHLXQ   R14, AX, AX
+	SUBQ    R14, CX
+	SHRQ    $0x01, BX
+	XORL    $0x3f, R14
+	SHRXQ   R14, BX, BX
+	ORQ     BX, R10
+	MOVL    R11, BX
+	CMPQ    BX, last+48(FP)
+	JGT     bail
+	BTSQ    BX, R12
+	MOVBLZX (DI)(BX*1), R11
+	MOVW    R13, (SI)(R11*2)
+
+next:
+	CMPQ BX, last+48(FP)
+	JLT  symbol
+
+close:
+	MOVQ sent+72(FP), BX
+	MOVQ R12, (BX)
+
+correct:
+	CMPQ    step+96(FP), $0x00
+	JE      block
+	TESTQ   R10, R10
+	JZ      block
+	MOVQ    152(SP), BX
+	POPCNTQ BX, R9
+	NEGQ    R9
+	SHLXQ   R9, R10, R10
+	XORL    R13, R13
+
+correction:
+	TZCNTQ  BX, R9
+	BLSRQ   BX, BX
+	MOVBLZX (DI)(R9*1), R14
+	MOVWLSX (SI)(R14*2), R11
+	MOVL    R11, R9
+	SARL    $0x1f, R9
+	MOVL    136(SP), R12
+	XORL    R9, R12
+	SUBL    R9, R12
+	TESTL   R11, 136(SP)
+	CMOVLNE R13, R12
+	MOVQ    R10, R9
+	SARQ    $0x3f, R9
+	ANDL    R9, R12
+	ADDL    R12, R11
+	MOVW    R11, (SI)(R14*2)
+	ADDQ    R10, R10
+	JNZ     correction
+	JMP     block
+
+special:
+	MOVL    R11, R13
+	SHRL    $0x18, R13
+	CMPL    R13, $0x10
+	JNE     end
+	SHLXQ   R11, AX, AX
+	SUBQ    R11, CX
+	SHRL    $0x18, R11
+	ADDQ    R11, R9
+	ADDL    R11, BX
+	MOVBLZX (R9), R11
+	MOVL    R11, R13
+	SUBL    BX, R13
+	CMPL    R13, $0x21
+	JA      bail
+	SHLXQ   R13, R10, R10
+	MOVQ    AX, BX
+	SHLXQ   R13, AX, AX
+	SUBQ    R13, CX
+	SHRQ    $0x01, BX
+	XORL    $0x3f, R13
+	SHRXQ   R13, BX, BX
+	ORQ     BX, R10
+	MOVL    R11, BX
+	CMPQ    BX, last+48(FP)
+	JGT     bail
+	JMP     next
+
+end:
+	TESTL   R11, R11
+	JZ      bail
+	MOVL    R11, R9
+	SHRL    $0x08, R9
+	SHLXQ   R9, AX, R13
+	SHRQ    $0x01, R13
+	SHRL    $0x08, R9
+	SHRXQ   R9, R13, R13
+	NOTL    R9
+	MOVL    $0x00000001, R14
+	SHLXQ   R9, R14, R14
+	LEAQ    -1(R13)(R14*1), R13
+	MOVQ    R13, ended+64(FP)
+	SHLXQ   R11, AX, AX
+	SUBQ    R11, CX
+	MOVBLZX CL, CX
+	MOVQ    (DX), R9
+	BSWAPQ  R9
+	SHRXQ   CX, R9, R9
+	ORQ     R9, AX
+	MOVL    CX, R9
+	SHRL    $0x03, R9
+	ADDQ    $0x07, DX
+	SUBQ    R9, DX
+	ORL     $0x38, CX
+	MOVQ    152(SP), R13
+	SHRXQ   BX, R13, R13
+	SHRQ    $0x01, R13
+	POPCNTQ R13, R13
+	CMPL    R13, $0x38
+	JA      bail
+	SHLXQ   R13, R10, R10
+	MOVQ    AX, BX
+	SHLXQ   R13, AX, AX
+	SUBQ    R13, CX
+	SHRQ    $0x01, BX
+	XORL    $0x3f, R13
+	SHRXQ   R13, BX, BX
+	ORQ     BX, R10
+	JMP     close
+
+skip:
+	MOVQ    sent+72(FP), BX
+	MOVQ    (BX), BX
+	ANDQ    112(SP), BX
+	JZ      nothing
+	MOVQ    BX, 152(SP)
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVBLZX CL, CX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	POPCNTQ 152(SP), BX
+	CMPL    BX, $0x38
+	JA      done
+	MOVQ    $0x00000000, R10
+	SHLXQ   BX, R10, R10
+	MOVQ    AX, R9
+	SHLXQ   BX, AX, AX
+	SUBQ    BX, CX
+	SHRQ    $0x01, R9
+	XORL    $0x3f, BX
+	SHRXQ   BX, R9, R9
+	ORQ     R9, R10
+	DECQ    ended+64(FP)
+	JMP     correct
+
+nothing:
+	DECQ ended+64(FP)
+	JMP  block
+
+bail:
+	MOVQ 8(SP), AX
+	MOVQ 16(SP), CX
+	MOVQ 24(SP), DX
+	MOVQ $0x00000000, ended+64(FP)
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    count+80(FP), AX
+	MOVQ    AX, left+112(FP)
+	MOVQ    ended+64(FP), AX
+	MOVQ    AX, more+120(FP)
+	RET

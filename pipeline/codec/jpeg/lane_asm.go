@@ -28,6 +28,24 @@ func (l *lane) skipVector(n int) int {
 	return skipRun(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), 0, n)
 }
 
+// readBandsVector reads bands as readBands does, and returns of how many blocks: all, or those before one that it leaves. It writes to as many blocks and
+// masks as there are masks; where there are no blocks, to one that is aside.
+func (c *coder) readBandsVector(out []kernel.Block, sent []uint64) int {
+	var aside kernel.Block
+	cells, step, left, band := &aside, 0, 0, &c.scan.band
+	if len(out) > 0 {
+		_, cells, step = out[len(sent)-1], &out[0], int(unsafe.Sizeof(aside))
+	}
+	if band.high == 0 {
+		left, c.ended = readFirstBands(c.start(), &c.bits.acc, c.segment.bits, (*uint32)(&c.band.entries[0]), &zigzag[0],
+			band.first, band.last, band.low, c.ended, &sent[0], len(sent), &cells[0], step)
+	} else {
+		left, c.ended = readRefiningBands(c.start(), &c.bits.acc, c.segment.bits, (*uint32)(&c.band.entries[0]), &zigzag[0],
+			band.first, band.last, band.low, c.ended, &sent[0], len(sent), &cells[0], step, &bytePlaces[0][0])
+	}
+	return len(sent) - left
+}
+
 func (t *acTable) setVector() { setPairs((*uint32)(&t.entries[0]), &t.pairs[0].first) }
 
 var runs [runLength + 1]struct{} // indexed by a number of MCUs that fits into a run

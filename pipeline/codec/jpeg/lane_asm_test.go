@@ -49,6 +49,8 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		{"bits.acc", unsafe.Offsetof(b.acc), 0},
 		{"bits.n", unsafe.Offsetof(b.n), 8},
 		{"bits.at", unsafe.Offsetof(b.at), 16},
+		{"places", unsafe.Sizeof(places{}), 80},
+		{"bytePlaces", unsafe.Sizeof(bytePlaces[0]), 8},
 		{"Block", unsafe.Sizeof(kernel.Block{}), 128},
 	} {
 		if c.got != c.want {

@@ -23,3 +23,13 @@ func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, l
 //
 //go:noescape
 func setPairs(entries *uint32, pairs *uint32)
+
+// readFirstBands reads the bands of count neighbouring blocks for the first time, and returns how many blocks it left, and ended.
+//
+//go:noescape
+func readFirstBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int) (left int, more int)
+
+// readRefiningBands reads one more bit of the bands of count neighbouring blocks, and returns how many blocks it left, and ended.
+//
+//go:noescape
+func readRefiningBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int, bytePlaces *byte) (left int, more int)

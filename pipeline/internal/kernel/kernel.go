@@ -27,8 +27,8 @@ const EnvLevel = "FEEDWATER_KERNELS"
 
 // Levels lists what this processor can run, best first. The last one is always Scalar.
 func Levels() []string {
-	levels := []string{Scalar}
-	if haveAssembly && cpu.X86.HasAVX2 && cpu.X86.HasBMI2 {
+	levels, x := []string{Scalar}, &cpu.X86
+	if haveAssembly && x.HasAVX2 && x.HasBMI1 && x.HasBMI2 && x.HasPOPCNT {
 		levels = slices.Insert(levels, 0, AVX2)
 		if haveAVX512() {
 			levels = slices.Insert(levels, 0, AVX512)

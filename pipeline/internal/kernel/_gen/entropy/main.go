@@ -1,5 +1,6 @@
 // Command entropy writes the assembly of package jpeg that reads Huffman-coded blocks: of one lane, of two in turns,
-// and past them. It does what lane.readScalar and lane.skipScalar do. Run it through `go generate` in package jpeg.
+// and past them, and of a scan of a progressive file. It does what lane.readScalar, lane.skipScalar and coder.readBand
+// do. Run it through `go generate` in package jpeg.
 package main
 
 import (
@@ -25,7 +26,10 @@ const (
 
 	endOfBlock = 80
 
-	lookUps = 4 // of acBits, which a refill has bits for
+	lookUps  = 4  // of acBits, which a refill has bits for
+	refilled = 56 // bits that a refill brings
+
+	placesBytes = 64 + 16
 )
 
 func main() {
@@ -34,5 +38,7 @@ func main() {
 	readTwo()
 	skip()
 	pairs()
+	firstBands()
+	refineBands()
 	Generate()
 }
