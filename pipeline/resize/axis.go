@@ -112,9 +112,14 @@ func (a *axis) weighOutputs(m Method, by scaling, from, to, out int) (bits int) 
 		if from <= i && i < to {
 			j = i - from
 		}
-		first, w, top := by.weighTorch(a.weights[j*stride:][:stride], i)
+		first, w, top := 0, a.weights[j*stride:][:stride], 0.0
+		if m.Tensor || by.aliased {
+			first, w, top = by.weighTorch(w, i)
+			largest = max(largest, top)
+		} else {
+			first, w = by.weighPillow(w, i)
+		}
 		a.spans[j] = span{first, first + len(w)}
-		largest = max(largest, top)
 	}
 	if m.Tensor {
 		return tensorBits(largest)
