@@ -46,6 +46,33 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
+// A picture's predictions are undone as they are pixel by pixel, row by row.
+func TestPredictionsOfPictures(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 3))
+	for k := range 300 {
+		w, h, bits := 1+r.IntN(60), 1+r.IntN(30), 2+r.IntN(4)
+		of := transform{w: w, bits: bits, data: guardedPixels(t, r, parts(w, bits)*parts(h, bits), true)}
+		a := guardedPixels(t, r, w*h, k%2 == 0)
+		b := slices.Clone(a)
+		of.undoPrediction(a, kernels{k%3 == 0 && vector().vector})
+		for i, v := range b {
+			switch x, y := i%w, i/w; {
+			case i == 0:
+				b[i] = add(v, black)
+			case y == 0:
+				b[i] = add(v, b[i-1])
+			case x == 0:
+				b[i] = add(v, b[i-w])
+			default:
+				undoRun(b, i, 1, w, int(of.data[y>>bits*parts(w, bits)+x>>bits]>>8&15))
+			}
+		}
+		if !slices.Equal(a, b) {
+			t.Fatalf("turn %d: %d×%d pixels, parts of %d bits: differs", k, w, h, bits)
+		}
+	}
+}
+
 // Every level undoes differences of colors as the scalar code does.
 func TestColors(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))

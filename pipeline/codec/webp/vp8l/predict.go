@@ -9,20 +9,38 @@ func (t *transform) undoPrediction(pix []uint32, k kernels) {
 	for x := 1; x < w; x++ {
 		pix[x] = add(pix[x], pix[x-1])
 	}
-	stride := parts(w, t.bits)
-	for y := 1; y*w < len(pix); y++ {
-		i := y * w
-		pix[i] = add(pix[i], pix[i-w])
-		of := t.data[y>>t.bits*stride:]
-		for x := 1; x < w; {
-			mode, part := of[x>>t.bits]>>8&15, x>>t.bits+1
-			for part<<t.bits < w && of[part]>>8&15 == mode {
-				part++
-			}
-			end := min(part<<t.bits, w)
-			k.predict(pix, i+x, end-x, w, int(mode))
-			x = end
+	stride, rows := parts(w, t.bits), len(pix)/w
+	for y := 1; y < rows; {
+		end := min((y|(rowsAtOnce-1))+1, rows)
+		t.undoRows(pix, y, end, t.data[y>>t.bits*stride:][:stride], k)
+		y = end
+	}
+}
+
+// rowsAtOnce is of how many rows predictions are undone in turns. No part has fewer.
+const rowsAtOnce = 4
+
+// undoRows is undoPrediction for rows y to end−1, whose parts have the modes of. A row is one part behind that above it, of which it takes a pixel further to
+// the right: so the processor has two or more at hand that do not wait for each other, while in each a pixel waits for the one before.
+func (t *transform) undoRows(pix []uint32, y, end int, of []uint32, k kernels) {
+	for turn := range len(of) + end - y - 1 {
+		first := max(0, turn-len(of)+1)
+		for row := first; row <= min(turn, end-y-1); row++ {
+			part := turn - row
+			t.undoPart(pix, y+row, part<<t.bits, int(of[part]>>8&15), k)
 		}
+	}
+}
+
+// undoPart is undoPrediction for the pixels of row y of the part that begins in column x.
+func (t *transform) undoPart(pix []uint32, y, x, mode int, k kernels) {
+	end, row := min(x+(1<<t.bits), t.w), y*t.w
+	if x == 0 {
+		pix[row] = add(pix[row], pix[row-t.w])
+		x++
+	}
+	if x < end {
+		k.predict(pix, row+x, end-x, t.w, mode)
 	}
 }
 
