@@ -25,6 +25,13 @@ func (r *bitReader) end() int { return max(8*len(r.data), leastBits) }
 // over reports whether more bits were read than there are.
 func (r *bitReader) over() bool { return r.place() > r.end() }
 
+// seek goes on at a bit.
+func (r *bitReader) seek(place int) {
+	r.at, r.acc, r.bits = place>>3, 0, 0
+	r.refill()
+	r.drop(place & 7)
+}
+
 // refill makes at least 56 bits count.
 func (r *bitReader) refill() {
 	if r.at+8 <= len(r.data) {

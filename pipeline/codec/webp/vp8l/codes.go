@@ -25,9 +25,8 @@ const (
 // group is the codes of a part of the picture.
 type group struct {
 	tables  [codesPerGroup][]entry
-	joint   []entry // of red, blue and alpha; nil: it has not been made
-	trivial bool    // red, blue and alpha are always the same
-	rest    uint32  // then these
+	trivial bool   // red, blue and alpha are always the same
+	rest    uint32 // then these
 }
 
 // alphabetSize is how many symbols a code has.
@@ -141,7 +140,7 @@ func (s *stream) readGroups(p *picture, meta bool) error {
 		return fmt.Errorf("%w: it ends before the codes", ErrData)
 	}
 	t := &s.decoder.tables
-	t.entries, s.decoder.joints.used = t.entries[:0], 0 // pictures within this one have been read
+	t.entries = t.entries[:0] // pictures within this one have been read
 	s.places = s.places[:0]
 	for _, g := range s.named {
 		at, err := s.readGroup(p.cacheBits, g >= 0)

@@ -4,350 +4,1169 @@
 
 #include "textflag.h"
 
-// func readLiterals(data *byte, size int, bits *[3]uint64, tables *[4]*uint32, joint *uint32, colors *uint32, shift int, pix *uint32, n int) int
-// Requires: BMI2
-TEXT ·readLiterals(SB), NOSPLIT, $16-80
-	MOVQ bits+16(FP), AX
-	MOVQ joint+32(FP), CX
-	MOVQ colors+40(FP), DX
-	MOVQ shift+48(FP), BX
-	MOVQ pix+56(FP), SI
-	MOVQ n+64(FP), DI
-	MOVQ data+0(FP), R9
-	MOVQ size+8(FP), R10
-	LEAQ -43(R9)(R10*1), R10
-	MOVQ R10, (SP)
-	ADDQ 16(AX), R9
-	MOVQ (AX), R8
-	MOVQ 8(AX), AX
-	MOVQ tables+24(FP), R11
-	MOVQ (R11), R11
+// func readLiterals(data *byte, size int, from int, joints *uint32, none *uint32, entries *uint32, groupOf *uint32, groupBits int, colors *uint32, shift int, pix *uint32, x int, w int) (n int, at int)
+// Requires: BMI2, CMOV, MMX+
+TEXT ·readLiterals(SB), NOSPLIT, $32-120
+	MOVQ  pix+80(FP), SI
+	MOVQ  x+88(FP), DI
+	MOVQ  colors+64(FP), R8
+	MOVQ  shift+72(FP), R9
+	MOVQ  w+96(FP), R12
+	LEAQ  -1(R12), R13
+	MOVQ  groupBits+56(FP), R14
+	SHRXQ R14, R13, R13
+	MOVQ  R13, 8(SP)
+	SUBQ  $0x04, R12
+	MOVQ  R12, 24(SP)
+	MOVQ  data+0(FP), DX
+	MOVQ  size+8(FP), R12
+	LEAQ  -120(DX)(R12*1), R12
+	MOVQ  R12, 16(SP)
+	MOVQ  from+16(FP), R12
+	MOVQ  R12, R13
+	SHRQ  $0x03, R13
+	ADDQ  R13, DX
+	XORL  AX, AX
+	MOVL  $0x00000002, CX
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	ANDL  $0x00000007, R12
+	SHRXQ R12, AX, AX
+	SUBL  R12, CX
 
-two:
-	CMPQ    R9, (SP)
-	JG      done
-	MOVQ    (R9), R10
-	SHLXQ   AX, R10, R10
-	ORQ     R10, R8
-	MOVL    AX, R10
-	NOTL    R10
-	SHRL    $0x03, R10
-	ANDL    $0x07, R10
-	ADDQ    R10, R9
-	ORL     $0x38, AX
-	MOVBLZX R8, R10
-	MOVL    (R11)(R10*4), R12
-	CMPB    R12, $0x08
-	JHI     furtherA
+block:
+	CMPQ       DX, 16(SP)
+	JG         done
+	CMPQ       DI, 24(SP)
+	JG         single
+	TESTL      $0x00000003, DI
+	JNE        single
+	MOVQ       groupBits+56(FP), R13
+	SHRXQ      R13, DI, R12
+	MOVQ       groupOf+48(FP), R13
+	MOVL       (R13)(R12*4), R13
+	IMUL3Q     $0x00001c10, R13, BX
+	ADDQ       joints+24(FP), BX
+	INCQ       R12
+	CMPQ       R12, 8(SP)
+	CMOVQGT    8(SP), R12
+	MOVQ       groupOf+48(FP), R13
+	MOVL       (R13)(R12*4), R13
+	IMUL3Q     $0x00001c10, R13, R11
+	ADDQ       joints+24(FP), R11
+	MOVQ       DI, R12
+	ANDQ       $0x0c, R12
+	IMUL3Q     $0x00000180, R12, R12
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 256(R11)
+	PREFETCHT0 320(R11)
+	PREFETCHT0 384(R11)
+	PREFETCHT0 448(R11)
+	PREFETCHT0 512(R11)
+	PREFETCHT0 576(R11)
+	PREFETCHT0 640(R11)
+	PREFETCHT0 704(R11)
+	PREFETCHT0 768(R11)
+	PREFETCHT0 832(R11)
+	PREFETCHT0 896(R11)
+	PREFETCHT0 960(R11)
+	PREFETCHT0 1024(R11)
+	PREFETCHT0 1088(R11)
+	PREFETCHT0 1152(R11)
+	PREFETCHT0 1216(R11)
+	PREFETCHT0 1280(R11)
+	PREFETCHT0 1344(R11)
+	PREFETCHT0 1408(R11)
+	PREFETCHT0 1472(R11)
+	MOVL       AX, R12
+	ANDL       $0x000007fc, R12
+	MOVL       (BX)(R12*1), R10
+	MOVQ       (DX), R13
+	SHLXQ      CX, R13, R13
+	ORQ        R13, AX
+	MOVL       CX, R13
+	NOTL       R13
+	SHRL       $0x03, R13
+	ANDL       $0x07, R13
+	ADDQ       R13, DX
+	ORL        $0x38, CX
+	TESTL      R10, R10
+	JS         long0
 
-greenA:
-	CMPL    R12, $0x01000000
-	JCC     otherA
-	SHRXQ   R12, R8, R8
-	SUBL    R12, AX
-	MOVL    R8, R10
-	ANDL    $0x000007ff, R10
-	MOVL    (CX)(R10*4), R13
-	TESTB   $0x80, R13
-	JNE     missA
-	SHRXQ   R13, R8, R8
-	SUBL    R13, AX
-	MOVL    R13, R10
-	SHRL    $0x08, R10
-	MOVBLZX R10, R10
-	ANDL    $-65536, R13
-	ORL     R10, R13
+green0:
+	SHRXQ   R10, AX, AX
+	SUBL    R10, CX
+	MOVQ    BX, R14
+	TESTL   $0x08000000, R10
+	CMOVQEQ none+32(FP), R14
+	MOVL    AX, R12
+	ANDL    $0x00000ffc, R12
+	MOVL    2048(R14)(R12*1), R11
+	TESTB   $0x80, R11
+	JNE     lacking0
+	SHRXQ   R11, AX, AX
+	SUBL    R11, CX
 
-restA:
-	SHRL $0x10, R12
-	SHLL $0x08, R12
-	ORL  R12, R13
+rest0:
+	MOVL    R10, R12
+	SHRL    $0x10, R12
+	MOVB    R12, R11
+	RORXL   $0x18, R11, R11
+	TESTL   $0x08000000, R10
+	CMOVLEQ (R8)(R12*4), R11
+	MOVL    R11, (SI)
+	IMUL3L  $0x1e35a7bd, R11, R12
+	SHRXL   R9, R12, R12
+	MOVL    R11, (R8)(R12*4)
+	MOVL    AX, R12
+	ANDL    $0x000007fc, R12
+	MOVL    (BX)(R12*1), R10
+	TESTL   R10, R10
+	JS      long1
 
-pixelA:
-	MOVL    R13, (SI)
+green1:
+	SHRXQ   R10, AX, AX
+	SUBL    R10, CX
+	MOVQ    BX, R14
+	TESTL   $0x08000000, R10
+	CMOVQEQ none+32(FP), R14
+	MOVL    AX, R12
+	ANDL    $0x00000ffc, R12
+	MOVL    2048(R14)(R12*1), R11
+	TESTB   $0x80, R11
+	JNE     lacking1
+	SHRXQ   R11, AX, AX
+	SUBL    R11, CX
+
+rest1:
+	MOVL    R10, R12
+	SHRL    $0x10, R12
+	MOVB    R12, R11
+	RORXL   $0x18, R11, R11
+	TESTL   $0x08000000, R10
+	CMOVLEQ (R8)(R12*4), R11
+	MOVL    R11, 4(SI)
+	IMUL3L  $0x1e35a7bd, R11, R12
+	SHRXL   R9, R12, R12
+	MOVL    R11, (R8)(R12*4)
+	MOVL    AX, R12
+	ANDL    $0x000007fc, R12
+	MOVL    (BX)(R12*1), R10
+	MOVQ    (DX), R13
+	SHLXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	NOTL    R13
+	SHRL    $0x03, R13
+	ANDL    $0x07, R13
+	ADDQ    R13, DX
+	ORL     $0x38, CX
+	TESTL   R10, R10
+	JS      long2
+
+green2:
+	SHRXQ   R10, AX, AX
+	SUBL    R10, CX
+	MOVQ    BX, R14
+	TESTL   $0x08000000, R10
+	CMOVQEQ none+32(FP), R14
+	MOVL    AX, R12
+	ANDL    $0x00000ffc, R12
+	MOVL    2048(R14)(R12*1), R11
+	TESTB   $0x80, R11
+	JNE     lacking2
+	SHRXQ   R11, AX, AX
+	SUBL    R11, CX
+
+rest2:
+	MOVL    R10, R12
+	SHRL    $0x10, R12
+	MOVB    R12, R11
+	RORXL   $0x18, R11, R11
+	TESTL   $0x08000000, R10
+	CMOVLEQ (R8)(R12*4), R11
+	MOVL    R11, 8(SI)
+	IMUL3L  $0x1e35a7bd, R11, R12
+	SHRXL   R9, R12, R12
+	MOVL    R11, (R8)(R12*4)
+	MOVL    AX, R12
+	ANDL    $0x000007fc, R12
+	MOVL    (BX)(R12*1), R10
+	TESTL   R10, R10
+	JS      long3
+
+green3:
+	SHRXQ   R10, AX, AX
+	SUBL    R10, CX
+	MOVQ    BX, R14
+	TESTL   $0x08000000, R10
+	CMOVQEQ none+32(FP), R14
+	MOVL    AX, R12
+	ANDL    $0x00000ffc, R12
+	MOVL    2048(R14)(R12*1), R11
+	TESTB   $0x80, R11
+	JNE     lacking3
+	SHRXQ   R11, AX, AX
+	SUBL    R11, CX
+
+rest3:
+	MOVL    R10, R12
+	SHRL    $0x10, R12
+	MOVB    R12, R11
+	RORXL   $0x18, R11, R11
+	TESTL   $0x08000000, R10
+	CMOVLEQ (R8)(R12*4), R11
+	MOVL    R11, 12(SI)
+	IMUL3L  $0x1e35a7bd, R11, R12
+	SHRXL   R9, R12, R12
+	MOVL    R11, (R8)(R12*4)
+	ADDQ    $0x04, DI
+	ADDQ    $0x10, SI
+	JMP     block
+
+single:
+	CMPQ   DI, w+96(FP)
+	JGE    done
+	MOVQ   groupBits+56(FP), R13
+	SHRXQ  R13, DI, R12
+	MOVQ   groupOf+48(FP), R13
+	MOVL   (R13)(R12*4), R13
+	IMUL3Q $0x00001c10, R13, BX
+	ADDQ   joints+24(FP), BX
+	MOVL   AX, R12
+	ANDL   $0x000007fc, R12
+	MOVL   (BX)(R12*1), R10
+	MOVQ   (DX), R13
+	SHLXQ  CX, R13, R13
+	ORQ    R13, AX
+	MOVL   CX, R13
+	NOTL   R13
+	SHRL   $0x03, R13
+	ANDL   $0x07, R13
+	ADDQ   R13, DX
+	ORL    $0x38, CX
+	TESTL  R10, R10
+	JS     longSingle
+
+greenSingle:
+	SHRXQ   R10, AX, AX
+	SUBL    R10, CX
+	MOVQ    BX, R14
+	TESTL   $0x08000000, R10
+	CMOVQEQ none+32(FP), R14
+	MOVL    AX, R12
+	ANDL    $0x00000ffc, R12
+	MOVL    2048(R14)(R12*1), R11
+	TESTB   $0x80, R11
+	JNE     lackingSingle
+	SHRXQ   R11, AX, AX
+	SUBL    R11, CX
+
+restSingle:
+	MOVL    R10, R12
+	SHRL    $0x10, R12
+	MOVB    R12, R11
+	RORXL   $0x18, R11, R11
+	TESTL   $0x08000000, R10
+	CMOVLEQ (R8)(R12*4), R11
+	MOVL    R11, (SI)
+	IMUL3L  $0x1e35a7bd, R11, R12
+	SHRXL   R9, R12, R12
+	MOVL    R11, (R8)(R12*4)
+	INCQ    DI
 	ADDQ    $0x04, SI
-	IMUL3L  $0x1e35a7bd, R13, R10
-	SHRXL   BX, R10, R10
-	MOVL    R13, (DX)(R10*4)
-	DECQ    DI
-	JE      done
-	MOVBLZX R8, R10
-	MOVL    (R11)(R10*4), R12
-	CMPB    R12, $0x08
-	JHI     furtherB
-
-greenB:
-	CMPL    R12, $0x01000000
-	JCC     otherB
-	SHRXQ   R12, R8, R8
-	SUBL    R12, AX
-	MOVL    R8, R10
-	ANDL    $0x000007ff, R10
-	MOVL    (CX)(R10*4), R13
-	TESTB   $0x80, R13
-	JNE     missB
-	SHRXQ   R13, R8, R8
-	SUBL    R13, AX
-	MOVL    R13, R10
-	SHRL    $0x08, R10
-	MOVBLZX R10, R10
-	ANDL    $-65536, R13
-	ORL     R10, R13
-
-restB:
-	SHRL $0x10, R12
-	SHLL $0x08, R12
-	ORL  R12, R13
-
-pixelB:
-	MOVL   R13, (SI)
-	ADDQ   $0x04, SI
-	IMUL3L $0x1e35a7bd, R13, R10
-	SHRXL  BX, R10, R10
-	MOVL   R13, (DX)(R10*4)
-	DECQ   DI
-	JNE    two
+	JMP     block
 
 done:
-	MOVQ    data+0(FP), R10
-	SUBQ    R10, R9
-	MOVQ    bits+16(FP), R10
-	MOVBLZX AL, AX
-	MOVQ    R9, 16(R10)
-	MOVQ    R8, (R10)
-	MOVQ    AX, 8(R10)
-	MOVQ    n+64(FP), R10
-	SUBQ    DI, R10
-	MOVQ    R10, ret+72(FP)
+	SUBQ pix+80(FP), SI
+	SHRQ $0x02, SI
+	MOVQ SI, n+104(FP)
+	SUBQ data+0(FP), DX
+	ANDL $0x0000003f, CX
+	LEAQ 2(DX)(DX*8), R12
+	SUBQ DX, R12
+	SUBQ CX, R12
+	MOVQ R12, at+112(FP)
 	RET
 
-furtherA:
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R11)(R12*4), R12
-	ADDL    $0x08, R12
-	JMP     greenA
+long0:
+	CMPB R10, $0x08
+	JHI  further0
 
-otherA:
-	CMPL  R12, $0x01180000
-	JCS   done
-	SHRXQ R12, R8, R8
-	SUBL  R12, AX
-	SHRL  $0x10, R12
-	MOVL  -1120(DX)(R12*4), R13
-	JMP   pixelA
+copy0:
+	JMP done
 
-missA:
-	MOVQ    (R9), R10
-	SHLXQ   AX, R10, R10
-	ORQ     R10, R8
-	MOVL    AX, R10
-	NOTL    R10
-	SHRL    $0x03, R10
-	ANDL    $0x07, R10
-	ADDQ    R10, R9
-	ORL     $0x38, AX
-	MOVQ    R12, 8(SP)
-	XORL    R13, R13
-	MOVQ    tables+24(FP), R15
-	MOVQ    8(R15), R15
-	MOVBLZX R8, R10
-	MOVL    (R15)(R10*4), R12
-	CMPB    R12, $0x08
-	JLS     shortA1
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R15)(R12*4), R12
-	ADDL    $0x08, R12
+further0:
+	BTRL    $0x1f, R10
+	MOVL    7168(BX), R13
+	ADDQ    entries+40(FP), R13
+	MOVQ    AX, R12
+	SHRQ    $0x0a, R12
+	LEAL    -8(R10), R14
+	BZHIQ   R14, R12, R12
+	SHRL    $0x10, R10
+	ADDQ    R12, R10
+	MOVL    (R13)(R10*4), R10
+	ADDL    $0x08, R10
+	LEAL    -16777216(R10), R12
+	CMPL    R12, $0x00180000
+	JCS     copy0
+	MOVQ    (DX), R13
+	SHLXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	NOTL    R13
+	SHRL    $0x03, R13
+	ANDL    $0x07, R13
+	ADDQ    R13, DX
+	ORL     $0x38, CX
+	LEAL    -18350080(R10), R12
+	ADDL    $0x08000000, R10
+	CMPL    R10, $0x09000000
+	CMOVLCC R12, R10
+	JMP     green0
 
-shortA1:
-	SHRXQ   R12, R8, R8
-	SUBL    R12, AX
-	SHRL    $0x10, R12
-	SHLL    $0x10, R12
-	ORL     R12, R13
-	MOVQ    tables+24(FP), R15
-	MOVQ    16(R15), R15
-	MOVBLZX R8, R10
-	MOVL    (R15)(R10*4), R12
-	CMPB    R12, $0x08
-	JLS     shortA2
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R15)(R12*4), R12
-	ADDL    $0x08, R12
+lacking0:
+	TESTB $0x40, R11
+	JNE   lackingAll0
+	SHRXQ R11, AX, AX
+	SUBL  R11, CX
+	MOVQ  R10, (SP)
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  6144(BX)(R12*1), R10
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	CMPB  R10, $0x08
+	JLS   blue0
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
 
-shortA2:
-	SHRXQ   R12, R8, R8
-	SUBL    R12, AX
-	SHRL    $0x10, R12
-	ORL     R12, R13
-	MOVQ    tables+24(FP), R15
-	MOVQ    24(R15), R15
-	MOVBLZX R8, R10
-	MOVL    (R15)(R10*4), R12
-	CMPB    R12, $0x08
-	JLS     shortA3
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R15)(R12*4), R12
-	ADDL    $0x08, R12
+blue0:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVQ  (SP), R10
+	JMP   rest0
 
-shortA3:
-	SHRXQ R12, R8, R8
-	SUBL  R12, AX
-	SHRL  $0x10, R12
-	SHLL  $0x18, R12
-	ORL   R12, R13
-	MOVQ  (R9), R10
-	SHLXQ AX, R10, R10
-	ORQ   R10, R8
-	MOVL  AX, R10
-	NOTL  R10
-	SHRL  $0x03, R10
-	ANDL  $0x07, R10
-	ADDQ  R10, R9
-	ORL   $0x38, AX
-	MOVQ  8(SP), R12
-	JMP   restA
+lackingAll0:
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  R10, (SP)
+	XORL  R11, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short01
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
 
-furtherB:
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R11)(R12*4), R12
-	ADDL    $0x08, R12
-	JMP     greenB
+short01:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x08, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short02
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
 
-otherB:
-	CMPL  R12, $0x01180000
-	JCS   done
-	SHRXQ R12, R8, R8
-	SUBL  R12, AX
-	SHRL  $0x10, R12
-	MOVL  -1120(DX)(R12*4), R13
-	JMP   pixelB
+short02:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short03
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
 
-missB:
-	MOVQ    (R9), R10
-	SHLXQ   AX, R10, R10
-	ORQ     R10, R8
-	MOVL    AX, R10
-	NOTL    R10
-	SHRL    $0x03, R10
-	ANDL    $0x07, R10
-	ADDQ    R10, R9
-	ORL     $0x38, AX
-	MOVQ    R12, 8(SP)
-	XORL    R13, R13
-	MOVQ    tables+24(FP), R15
-	MOVQ    8(R15), R15
-	MOVBLZX R8, R10
-	MOVL    (R15)(R10*4), R12
-	CMPB    R12, $0x08
-	JLS     shortB1
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R15)(R12*4), R12
-	ADDL    $0x08, R12
+short03:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x10, R10
+	ORL   R10, R11
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  (SP), R10
+	JMP   rest0
 
-shortB1:
-	SHRXQ   R12, R8, R8
-	SUBL    R12, AX
-	SHRL    $0x10, R12
-	SHLL    $0x10, R12
-	ORL     R12, R13
-	MOVQ    tables+24(FP), R15
-	MOVQ    16(R15), R15
-	MOVBLZX R8, R10
-	MOVL    (R15)(R10*4), R12
-	CMPB    R12, $0x08
-	JLS     shortB2
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R15)(R12*4), R12
-	ADDL    $0x08, R12
+long1:
+	CMPB R10, $0x08
+	JHI  further1
 
-shortB2:
-	SHRXQ   R12, R8, R8
-	SUBL    R12, AX
-	SHRL    $0x10, R12
-	ORL     R12, R13
-	MOVQ    tables+24(FP), R15
-	MOVQ    24(R15), R15
-	MOVBLZX R8, R10
-	MOVL    (R15)(R10*4), R12
-	CMPB    R12, $0x08
-	JLS     shortB3
-	MOVL    R12, R10
-	SUBL    $0x08, R10
-	MOVBLZX R10, R10
-	MOVQ    R8, R14
-	SHRQ    $0x08, R14
-	BZHIQ   R10, R14, R14
-	SHRL    $0x10, R12
-	ADDQ    R14, R12
-	MOVL    (R15)(R12*4), R12
-	ADDL    $0x08, R12
+copy1:
+	ADDQ $0x04, SI
+	JMP  done
 
-shortB3:
-	SHRXQ R12, R8, R8
-	SUBL  R12, AX
-	SHRL  $0x10, R12
-	SHLL  $0x18, R12
-	ORL   R12, R13
-	MOVQ  (R9), R10
-	SHLXQ AX, R10, R10
-	ORQ   R10, R8
-	MOVL  AX, R10
-	NOTL  R10
-	SHRL  $0x03, R10
-	ANDL  $0x07, R10
-	ADDQ  R10, R9
-	ORL   $0x38, AX
-	MOVQ  8(SP), R12
-	JMP   restB
+further1:
+	BTRL    $0x1f, R10
+	MOVL    7168(BX), R13
+	ADDQ    entries+40(FP), R13
+	MOVQ    AX, R12
+	SHRQ    $0x0a, R12
+	LEAL    -8(R10), R14
+	BZHIQ   R14, R12, R12
+	SHRL    $0x10, R10
+	ADDQ    R12, R10
+	MOVL    (R13)(R10*4), R10
+	ADDL    $0x08, R10
+	LEAL    -16777216(R10), R12
+	CMPL    R12, $0x00180000
+	JCS     copy1
+	MOVQ    (DX), R13
+	SHLXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	NOTL    R13
+	SHRL    $0x03, R13
+	ANDL    $0x07, R13
+	ADDQ    R13, DX
+	ORL     $0x38, CX
+	LEAL    -18350080(R10), R12
+	ADDL    $0x08000000, R10
+	CMPL    R10, $0x09000000
+	CMOVLCC R12, R10
+	JMP     green1
+
+lacking1:
+	TESTB $0x40, R11
+	JNE   lackingAll1
+	SHRXQ R11, AX, AX
+	SUBL  R11, CX
+	MOVQ  R10, (SP)
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  6144(BX)(R12*1), R10
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	CMPB  R10, $0x08
+	JLS   blue1
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+blue1:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVQ  (SP), R10
+	JMP   rest1
+
+lackingAll1:
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  R10, (SP)
+	XORL  R11, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short11
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short11:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x08, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short12
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short12:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short13
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short13:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x10, R10
+	ORL   R10, R11
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  (SP), R10
+	JMP   rest1
+
+long2:
+	CMPB R10, $0x08
+	JHI  further2
+
+copy2:
+	ADDQ $0x08, SI
+	JMP  done
+
+further2:
+	BTRL    $0x1f, R10
+	MOVL    7168(BX), R13
+	ADDQ    entries+40(FP), R13
+	MOVQ    AX, R12
+	SHRQ    $0x0a, R12
+	LEAL    -8(R10), R14
+	BZHIQ   R14, R12, R12
+	SHRL    $0x10, R10
+	ADDQ    R12, R10
+	MOVL    (R13)(R10*4), R10
+	ADDL    $0x08, R10
+	LEAL    -16777216(R10), R12
+	CMPL    R12, $0x00180000
+	JCS     copy2
+	MOVQ    (DX), R13
+	SHLXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	NOTL    R13
+	SHRL    $0x03, R13
+	ANDL    $0x07, R13
+	ADDQ    R13, DX
+	ORL     $0x38, CX
+	LEAL    -18350080(R10), R12
+	ADDL    $0x08000000, R10
+	CMPL    R10, $0x09000000
+	CMOVLCC R12, R10
+	JMP     green2
+
+lacking2:
+	TESTB $0x40, R11
+	JNE   lackingAll2
+	SHRXQ R11, AX, AX
+	SUBL  R11, CX
+	MOVQ  R10, (SP)
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  6144(BX)(R12*1), R10
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	CMPB  R10, $0x08
+	JLS   blue2
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+blue2:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVQ  (SP), R10
+	JMP   rest2
+
+lackingAll2:
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  R10, (SP)
+	XORL  R11, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short21
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short21:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x08, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short22
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short22:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short23
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short23:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x10, R10
+	ORL   R10, R11
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  (SP), R10
+	JMP   rest2
+
+long3:
+	CMPB R10, $0x08
+	JHI  further3
+
+copy3:
+	ADDQ $0x0c, SI
+	JMP  done
+
+further3:
+	BTRL    $0x1f, R10
+	MOVL    7168(BX), R13
+	ADDQ    entries+40(FP), R13
+	MOVQ    AX, R12
+	SHRQ    $0x0a, R12
+	LEAL    -8(R10), R14
+	BZHIQ   R14, R12, R12
+	SHRL    $0x10, R10
+	ADDQ    R12, R10
+	MOVL    (R13)(R10*4), R10
+	ADDL    $0x08, R10
+	LEAL    -16777216(R10), R12
+	CMPL    R12, $0x00180000
+	JCS     copy3
+	MOVQ    (DX), R13
+	SHLXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	NOTL    R13
+	SHRL    $0x03, R13
+	ANDL    $0x07, R13
+	ADDQ    R13, DX
+	ORL     $0x38, CX
+	LEAL    -18350080(R10), R12
+	ADDL    $0x08000000, R10
+	CMPL    R10, $0x09000000
+	CMOVLCC R12, R10
+	JMP     green3
+
+lacking3:
+	TESTB $0x40, R11
+	JNE   lackingAll3
+	SHRXQ R11, AX, AX
+	SUBL  R11, CX
+	MOVQ  R10, (SP)
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  6144(BX)(R12*1), R10
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	CMPB  R10, $0x08
+	JLS   blue3
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+blue3:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVQ  (SP), R10
+	JMP   rest3
+
+lackingAll3:
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  R10, (SP)
+	XORL  R11, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short31
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short31:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x08, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short32
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short32:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   short33
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+short33:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x10, R10
+	ORL   R10, R11
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  (SP), R10
+	JMP   rest3
+
+longSingle:
+	CMPB R10, $0x08
+	JHI  furtherSingle
+
+copySingle:
+	JMP done
+
+furtherSingle:
+	BTRL    $0x1f, R10
+	MOVL    7168(BX), R13
+	ADDQ    entries+40(FP), R13
+	MOVQ    AX, R12
+	SHRQ    $0x0a, R12
+	LEAL    -8(R10), R14
+	BZHIQ   R14, R12, R12
+	SHRL    $0x10, R10
+	ADDQ    R12, R10
+	MOVL    (R13)(R10*4), R10
+	ADDL    $0x08, R10
+	LEAL    -16777216(R10), R12
+	CMPL    R12, $0x00180000
+	JCS     copySingle
+	MOVQ    (DX), R13
+	SHLXQ   CX, R13, R13
+	ORQ     R13, AX
+	MOVL    CX, R13
+	NOTL    R13
+	SHRL    $0x03, R13
+	ANDL    $0x07, R13
+	ADDQ    R13, DX
+	ORL     $0x38, CX
+	LEAL    -18350080(R10), R12
+	ADDL    $0x08000000, R10
+	CMPL    R10, $0x09000000
+	CMOVLCC R12, R10
+	JMP     greenSingle
+
+lackingSingle:
+	TESTB $0x40, R11
+	JNE   lackingAllSingle
+	SHRXQ R11, AX, AX
+	SUBL  R11, CX
+	MOVQ  R10, (SP)
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  6144(BX)(R12*1), R10
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	CMPB  R10, $0x08
+	JLS   blueSingle
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+blueSingle:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVQ  (SP), R10
+	JMP   restSingle
+
+lackingAllSingle:
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  R10, (SP)
+	XORL  R11, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   shortSingle1
+	MOVL  7172(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+shortSingle1:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x08, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   shortSingle2
+	MOVL  7176(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+shortSingle2:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x18, R10
+	ORL   R10, R11
+	MOVL  AX, R12
+	ANDL  $0x000003fc, R12
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVL  (R13)(R12*1), R10
+	CMPB  R10, $0x08
+	JLS   shortSingle3
+	MOVL  7180(BX), R13
+	ADDQ  entries+40(FP), R13
+	MOVQ  AX, R12
+	SHRQ  $0x0a, R12
+	LEAL  -8(R10), R14
+	BZHIQ R14, R12, R12
+	SHRL  $0x10, R10
+	ADDQ  R12, R10
+	MOVL  (R13)(R10*4), R10
+	ADDL  $0x08, R10
+
+shortSingle3:
+	SHRXQ R10, AX, AX
+	SUBL  R10, CX
+	SHRL  $0x10, R10
+	SHLL  $0x10, R10
+	ORL   R10, R11
+	MOVQ  (DX), R13
+	SHLXQ CX, R13, R13
+	ORQ   R13, AX
+	MOVL  CX, R13
+	NOTL  R13
+	SHRL  $0x03, R13
+	ANDL  $0x07, R13
+	ADDQ  R13, DX
+	ORL   $0x38, CX
+	MOVQ  (SP), R10
+	JMP   restSingle
 
 // func predictAbove(pix *uint32, above *uint32, n int)
 // Requires: AVX, AVX2

@@ -4,7 +4,7 @@ package vp8l
 
 const withoutAssembly = "vp8l: built without assembly"
 
-func readLiterals(_ *byte, _ int, _ *[3]uint64, _ *[4]*uint32, _, _ *uint32, _ int, _ *uint32, _ int) int {
+func readLiterals(_ *byte, _, _ int, _, _, _, _ *uint32, _ int, _ *uint32, _ int, _ *uint32, _, _ int) (n, at int) {
 	panic(withoutAssembly)
 }
 

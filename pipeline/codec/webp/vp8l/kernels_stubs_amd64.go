@@ -4,11 +4,13 @@
 
 package vp8l
 
-// readLiterals reads up to n pixels, each by a literal or by the cache of colors, into which it puts each, and returns how many: fewer where a copy
-// comes next, or the last bytes of the data. Bits are the next ones, how many of them count, and the place of others in the data.
+// readLiterals reads pixels x to w−1 of a row, each by a literal or by the cache of colors, into which it puts each, and returns how many, and where
+// the bits of others begin: fewer where a copy comes next, or the last bytes of the data. From is the first bit, behind whose byte there are 119 more; of
+// joints groupOf names that of each part of the row; none is that of a color; entries are those that joints name by their place. The cache's place of a
+// color is above shift; behind 2048 places there are 256 that are looked at, and not used.
 //
 //go:noescape
-func readLiterals(data *byte, size int, bits *[3]uint64, tables *[4]*uint32, joint *uint32, colors *uint32, shift int, pix *uint32, n int) int
+func readLiterals(data *byte, size int, from int, joints *uint32, none *uint32, entries *uint32, groupOf *uint32, groupBits int, colors *uint32, shift int, pix *uint32, x int, w int) (n int, at int)
 
 // predictAbove adds to n ≥ 1 pixels that at above. Above begins with the corner; left of pix there is one that is done.
 //

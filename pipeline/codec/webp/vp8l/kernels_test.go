@@ -105,25 +105,62 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// drawGroup draws codes, with long ones among them, and of the joint table what there is.
-func drawGroup(r *rand.Rand) (*group, *tables) {
-	var made tables
+// drawGroup draws codes, with long ones among them, and alpha often of one symbol.
+func (s *stream) drawGroup(r *rand.Rand) {
+	made := &s.decoder.tables
 	var at place
 	for code := range codesPerGroup {
 		at[code] = len(made.entries)
 		lengths := []uint8{1}
-		if n := 1 + r.IntN(alphabetSize(code, 4)); n > 1 {
+		if n := 1 + r.IntN(alphabetSize(code, 4)); n > 1 && (code != alpha || r.IntN(2) == 0) {
 			lengths = drawCode(r, n)
 		}
 		made.add(rootBits, lengths, true)
 	}
 	at[codesPerGroup] = len(made.entries)
-	s := stream{places: []place{at}}
-	s.setGroups(made.entries)
-	return &s.groups[0], &made
+	s.places = append(s.places, at)
 }
 
-// Pixels are the same, and as many bits are read, by the assembly and by the scalar code, with and without a cache, up to the end of the data.
+// drawPicture draws a picture, of one group or more, and its data, of which nothing is known.
+func drawPicture(t *testing.T, r *rand.Rand) (*picture, *stream) {
+	s := &stream{decoder: new(Decoder)}
+	p := &picture{w: 1 + r.IntN(60), h: 1 + r.IntN(20), cacheBits: 4}
+	if n := r.IntN(4); n > 0 {
+		p.groupBits = 2 + r.IntN(3)
+		p.groupStride = parts(p.w, p.groupBits)
+		p.groupOf = unsafe.Slice((*uint32)(unsafe.Pointer(&guardtest.Bytes(t, 4*p.groupStride*parts(p.h, p.groupBits))[0])), p.groupStride*parts(p.h, p.groupBits))
+		for i := range p.groupOf {
+			p.groupOf[i] = r.Uint32N(uint32(n))
+		}
+		for range n - 1 {
+			s.drawGroup(r)
+		}
+	}
+	s.drawGroup(r)
+	s.setGroups(s.decoder.tables.entries)
+	p.groups = s.groups
+	data := guardtest.Bytes(t, 1+r.IntN(1000))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	s.bits.open(data)
+	return p, s
+}
+
+// read reads pixels, as many as there are.
+func (s *stream) read(p *picture, pix []uint32) (n int) {
+	colors := cache{colors: s.decoder.colors[:16], shift: 28}
+	clear(colors.colors)
+	for n < len(pix) && !s.bits.over() {
+		m, ok := s.readSome(p, &colors, pix, n, n%p.w, n/p.w)
+		if n += m; !ok {
+			break
+		}
+	}
+	return n
+}
+
+// Pixels are the same, and as many bits are read, by the assembly and by the scalar code, with one group and with more, up to the end of the data.
 func TestLiterals(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	if !vector().vector {
@@ -131,39 +168,45 @@ func TestLiterals(t *testing.T) {
 	}
 	read := 0
 	for k := range 1000 {
-		g, _ := drawGroup(r)
-		data := guardtest.Bytes(t, 1+r.IntN(400))
-		for i := range data {
-			data[i] = byte(r.Uint32())
+		p, s := drawPicture(t, r)
+		pix := guardedPixels(t, r, p.w*p.h, k%2 == 0)
+		want, place := slices.Clone(pix), s.bits
+		n := s.read(p, want)
+		s.bits, place = place, s.bits
+		p.joins = true
+		s.join()
+		if m := s.read(p, pix); m != n || !slices.Equal(pix[:n], want[:n]) || s.bits.place() != place.place() {
+			t.Fatalf("turn %d: %d and %d pixels, which differ", k, m, n)
 		}
-		var got [2][]uint32
-		var readers [2]bitReader
-		for i := range 2 {
-			d := &Decoder{kernels: kernels{i == 0}}
-			s := stream{decoder: d}
-			s.bits.open(data)
-			p := picture{w: 100, h: 1, cacheBits: 4, groups: []group{*g}}
-			colors := cache{colors: d.colors[:16], shift: 28}
-			pix := make([]uint32, 100)
-			p.joins = i == 0
-			n := 0
-			for n < len(pix) && !s.bits.over() {
-				m := s.literals(&p, &p.groups[0], &colors, pix, n, len(pix)-n)
-				if n += m; m == 0 {
-					m = s.readSymbol(&p, pix, n, &p.groups[0], &colors)
-					if n += m; m == 0 {
-						break
-					}
-				}
-			}
-			read += n
-			got[i], readers[i] = pix[:n], s.bits
-		}
-		if !slices.Equal(got[0], got[1]) || 8*readers[0].at-readers[0].bits != 8*readers[1].at-readers[1].bits {
-			t.Fatalf("turn %d: %d and %d pixels differ", k, len(got[0]), len(got[1]))
-		}
+		read += n
 	}
-	if read < 20_000 {
+	if read < 100_000 {
 		t.Errorf("only %d pixels", read)
+	}
+}
+
+// The generator of the assembly has these numbers in its literals.go.
+func TestAssemblyKnowsTheLayout(t *testing.T) {
+	var j joint
+	var d Decoder
+	for name, c := range map[string]struct{ got, want uintptr }{
+		"rootBits":      {rootBits, 8},
+		"greenBits":     {greenBits, 9},
+		"restBits":      {restBits, 10},
+		"isLiteral":     {isLiteral, 2048 << 16},
+		"isLong":        {isLong, 1 << 31},
+		"restLacksBlue": {restLacksBlue, 0x80},
+		"restLacksAll":  {restLacksAll, 0x40},
+		"joint.greens":  {unsafe.Offsetof(j.greens), 0},
+		"joint.rest":    {unsafe.Offsetof(j.rest), 4 << greenBits},
+		"joint.blues":   {unsafe.Offsetof(j.blues), 4<<greenBits + 4<<restBits},
+		"joint.roots":   {unsafe.Offsetof(j.roots), 4<<greenBits + 4<<restBits + 4<<rootBits},
+		"joint":         {unsafe.Sizeof(j), 4<<greenBits + 4<<restBits + 4<<rootBits + 16},
+		"colors":        {unsafe.Sizeof(d.colors), 4 * (2048 + 256)},
+		"leastForRow":   {leastForRow, 120},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is %d, not %d", name, c.got, c.want)
+		}
 	}
 }

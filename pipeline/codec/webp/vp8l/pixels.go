@@ -8,7 +8,7 @@ type picture struct {
 	groupOf     []uint32 // the group of each part; nil: there is one group
 	groupBits   int
 	groupStride int
-	joins       bool // its pixels are read with joint tables, in assembly
+	joins       bool // its pixels are read with joints, in assembly
 }
 
 // groupAt returns the codes of the part that a pixel is in.
@@ -39,50 +39,59 @@ func (s *stream) readPixels(p *picture, pix []uint32, end int) bool {
 	colors := cache{colors: s.decoder.colors[:1<<bits], shift: 32 - bits}
 	clear(colors.colors)
 	p.joins = s.decoder.kernels.vector && !s.forgiving && len(pix) >= leastForJoint*len(p.groups)
-	mask := 1<<p.groupBits - 1
-	if p.groupOf == nil {
-		mask = 1<<30 - 1
+	if p.joins {
+		s.join()
 	}
-	b, g := &s.bits, p.groupAt(0, 0)
 	for i, x, y := 0, 0, 0; i < end; {
-		if x&mask == 0 {
-			g = p.groupAt(x, y)
+		n, ok := s.readSome(p, &colors, pix, i, x, y)
+		if !ok {
+			return false
 		}
-		n := 0
-		if s.forgiving {
-			if b.over() {
-				return false
-			}
-		} else if n = s.literals(p, g, &colors, pix, i, min(p.w-x, mask+1-x&mask)); n > 0 {
-			i += n
-			x += n
-		}
-		if x < p.w && (n == 0 || x&mask != 0) {
-			if s.forgiving && b.isTail() {
-				n = s.readLast(p, pix, i, g)
-			} else {
-				n = s.readSymbol(p, pix, i, g, &colors)
-			}
-			if n == 0 {
-				return false
-			}
-			i += n
-			x += n
-			if x < p.w && x&mask != 0 {
-				g = p.groupAt(x, y)
-			}
-		}
-		if x >= p.w {
-			if i < end && b.over() {
+		i += n
+		if x += n; x >= p.w {
+			if i < end && s.bits.over() {
 				return false
 			}
 			y += x / p.w
-			if x %= p.w; x&mask != 0 {
-				g = p.groupAt(x, y)
-			}
+			x %= p.w
 		}
 	}
-	return s.forgiving || !b.over()
+	return s.forgiving || !s.bits.over()
+}
+
+// readSome reads the next pixels, which begin at place i, in column x of row y. It returns how many, and whether others may follow.
+func (s *stream) readSome(p *picture, colors *cache, pix []uint32, i, x, y int) (n int, ok bool) {
+	if s.forgiving {
+		n = s.readForgiving(p, colors, pix, i, x, y)
+		return n, n > 0
+	}
+	if p.joins {
+		if n = s.readRow(p, colors, pix, i, x, y); x+n == p.w {
+			return n, true
+		}
+	}
+	i, x = i+n, x+n
+	g, end := p.groupAt(x, y), p.w
+	if p.groupOf != nil {
+		end = min(end, (x>>p.groupBits+1)<<p.groupBits)
+	}
+	m := s.bits.literals(g, pix[i:i+end-x])
+	if m == 0 {
+		m = s.readSymbol(p, pix, i, g, colors)
+	}
+	return n + m, m > 0
+}
+
+// readForgiving reads pixels by the next symbol, of transparency that may end within its last one, and returns how many; 0 where they are none.
+func (s *stream) readForgiving(p *picture, colors *cache, pix []uint32, i, x, y int) int {
+	g := p.groupAt(x, y)
+	switch {
+	case s.bits.over():
+		return 0
+	case s.bits.isTail():
+		return s.readLast(p, pix, i, g)
+	}
+	return s.readSymbol(p, pix, i, g, colors)
 }
 
 // readSymbol reads pixels by a symbol, and returns how many; 0 where they are none.

@@ -20,14 +20,12 @@ func (r *bitReader) isTail() bool { return r.place()+mostBits > r.end() }
 // tail begins where r is.
 func (r *bitReader) tail() tail { return tail{data: r.data, at: r.place()} }
 
-// seek has r go on at a bit, with which zeros begin if the data have ended.
-func (r *bitReader) seek(t *tail) {
+// leave has r go on where t is, with zeros if the data have ended.
+func (r *bitReader) leave(t *tail) {
 	if t.ended {
 		t.at = r.end() + 1
 	}
-	r.at, r.acc, r.bits = t.at>>3, 0, 0
-	r.refill()
-	r.drop(t.at & 7)
+	r.seek(t.at)
 }
 
 // word is where libwebp's last word begins, and that word.
@@ -82,7 +80,7 @@ func (t *tail) readFar(symbol int) int {
 // readLast is readSymbol where data may end, of a picture without a cache.
 func (s *stream) readLast(p *picture, pix []uint32, i int, g *group) int {
 	t := s.bits.tail()
-	defer s.bits.seek(&t)
+	defer s.bits.leave(&t)
 	symbol := t.symbol(g.tables[green])
 	if symbol < literals {
 		pix[i] = g.rest | uint32(symbol)<<8

@@ -22,11 +22,11 @@ type Decoder struct {
 	rows         []uint32 // of pix, as Row shows them
 	width        int      // of a row
 	addGreen     bool     // Row adds green to red and blue
-	joints       joints
+	joints       []joint
 	tables       tables
 	lengthTables tables
 	lengths      [maxAlphabet]uint8
-	colors       [1 << maxCacheBits]uint32 // of the cache
+	colors       [1<<maxCacheBits + literals]uint32 // of the cache; those behind it nobody uses
 }
 
 // NewDecoder returns a decoder that runs the kernels of the level.
@@ -92,7 +92,7 @@ func (s *stream) close() { s.bits = bitReader{} }
 // Trim lets go of memory for more than so many pixels.
 func (d *Decoder) Trim(most int) {
 	if cap(d.pix) > most {
-		d.pix, d.rows, d.joints = nil, nil, joints{}
+		d.pix, d.rows, d.joints = nil, nil, nil
 	}
 	// A picture that breaks off among its codes leaves memory of those, and none for pixels.
 	if s := &d.stream; cap(d.within.all) > most/4 || cap(s.groups) > most/1024 {
