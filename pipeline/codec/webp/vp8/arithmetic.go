@@ -15,15 +15,17 @@ type window struct {
 // partition is a partition of the data, and where decoding stands in it.
 type partition struct {
 	window
-	data []byte
-	at   int
-	over bool // a bit was wanted that the data does not have
+	data   []byte
+	at     int
+	over   bool // a bit was wanted that the data does not have
+	beyond bool // the value is beyond the range, as no encoder leaves it, from the first bit on and for ever
 }
 
 // open begins with data.
 func (p *partition) open(data []byte) {
 	*p = partition{window: window{0, 254, -8}, data: data}
 	p.window = p.load(p.window)
+	p.beyond = p.value>>p.bits > uint64(p.span)
 }
 
 // load refills a window that has no bits, with zeros behind the end of the data.

@@ -134,3 +134,16 @@ func (k *kernels) color(dst, y, cb, cr []byte) {
 	_, _, _ = dst[3*n-1], cb[n-1], cr[n-1]
 	colorRow(&dst[0], &y[0], &cb[0], &cr[0], n)
 }
+
+// leastForBlock is how many bytes of data a block is read with in assembly.
+const leastForBlock = 272
+
+// readBlocks is Decoder.readBlocks for as many blocks as it returns.
+func (k *kernels) readBlocks(p *partition, probabilities *[8][3][11]uint8, factors *[2]int32, first int, blocks [][16]int16, counts, above, left []uint8) int {
+	if !k.vector || p.beyond || p.at+leastForBlock > len(p.data) {
+		return 0
+	}
+	side := len(above)
+	_, _, _ = blocks[side*side-1], counts[side*side-1], left[side-1]
+	return readBlocks(&p.value, &probabilities[0][0][0], &factors[0], &blocks[0][0], &counts[0], &above[0], &left[0], side, side*side, first)
+}

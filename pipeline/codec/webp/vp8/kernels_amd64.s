@@ -1295,3 +1295,1041 @@ group:
 done:
 	VZEROUPPER
 	RET
+
+// func readBlocks(p *uint64, probabilities *uint8, factors *int32, blocks *int16, counts *uint8, above *uint8, left *uint8, side int, count int, first int) (n int)
+// Requires: BMI2, CMOV, LZCNT
+TEXT ·readBlocks(SB), NOSPLIT, $24-88
+	MOVQ  blocks+24(FP), R11
+	LEAQ  tokenPlaces<>+0(SB), R10
+	MOVQ  p+0(FP), R12
+	MOVQ  24(R12), BX
+	MOVQ  32(R12), R9
+	LEAQ  -272(BX)(R9*1), R9
+	MOVQ  R9, (SP)
+	ADDQ  48(R12), BX
+	MOVL  8(R12), AX
+	INCQ  AX
+	SHLQ  $0x18, AX
+	MOVQ  16(R12), DX
+	ADDQ  $0x08, DX
+	MOVQ  (R12), CX
+	MOVQ  DX, R9
+	NEGQ  R9
+	SHLXQ R9, CX, CX
+	MOVQ  $0x00000000, 8(SP)
+
+line:
+	MOVQ    left+48(FP), R12
+	MOVBLZX (R12), R9
+	MOVQ    $0x00000000, 16(SP)
+
+block:
+	CMPQ    BX, (SP)
+	JG      done
+	MOVQ    first+72(FP), R8
+	MOVQ    above+40(FP), R12
+	ADDQ    16(SP), R12
+	MOVBLZX (R12), SI
+	IMUL3L  $0x0b, SI, SI
+	MOVWLZX (R10)(R8*4), DI
+	ADDQ    probabilities+8(FP), DI
+	ADDQ    DI, SI
+	LEAL    (R9)(R9*4), R12
+	LEAL    (R9)(R12*2), R12
+	ADDQ    R12, SI
+	MOVWLZX 4(R10)(R8*4), DI
+	ADDQ    probabilities+8(FP), DI
+
+token:
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	MOVBLZX (SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     end
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+
+first:
+	MOVBLZX 1(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     nothing
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVBLZX 2(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     small
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVBLZX 3(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     four
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	MOVBLZX 6(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     ten
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVL    $0x00000000, R14
+	MOVBLZX 8(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	LEAQ    (SI)(R14*1), R13
+	MOVBLZX 9(R13), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	CMPL    R14, $0x01
+	JCS     category0
+	JEQ     category1
+	CMPL    R14, $0x02
+	JEQ     category2
+	MOVL    $0x00000000, R14
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x000000fe, AX, R9
+	MOVQ    $0x0000000002000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x000000fe, AX, R9
+	MOVQ    $0x0000000002000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x000000f3, AX, R9
+	MOVQ    $0x000000000d000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x000000e6, AX, R9
+	MOVQ    $0x000000001a000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x000000c4, AX, R9
+	MOVQ    $0x000000003c000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x000000b1, AX, R9
+	MOVQ    $0x000000004f000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000099, AX, R9
+	MOVQ    $0x0000000067000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x0000008c, AX, R9
+	MOVQ    $0x0000000074000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x00000085, AX, R9
+	MOVQ    $0x000000007b000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000082, AX, R9
+	MOVQ    $0x000000007e000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000081, AX, R9
+	MOVQ    $0x000000007f000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x43, R14
+	JMP     signed2
+
+category2:
+	MOVL    $0x00000000, R14
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x000000b4, AX, R9
+	MOVQ    $0x000000004c000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x0000009d, AX, R9
+	MOVQ    $0x0000000063000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x0000008d, AX, R9
+	MOVQ    $0x0000000073000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000086, AX, R9
+	MOVQ    $0x000000007a000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x00000082, AX, R9
+	MOVQ    $0x000000007e000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x23, R14
+	JMP     signed2
+
+category1:
+	MOVL    $0x00000000, R14
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x000000b0, AX, R9
+	MOVQ    $0x0000000050000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x0000009b, AX, R9
+	MOVQ    $0x0000000065000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x0000008c, AX, R9
+	MOVQ    $0x0000000074000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000087, AX, R9
+	MOVQ    $0x0000000079000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x13, R14
+	JMP     signed2
+
+category0:
+	MOVL    $0x00000000, R14
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	IMUL3Q  $0x000000ad, AX, R9
+	MOVQ    $0x0000000053000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000094, AX, R9
+	MOVQ    $0x000000006c000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x0000008c, AX, R9
+	MOVQ    $0x0000000074000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x0b, R14
+	JMP     signed2
+
+ten:
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVBLZX 7(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     six
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVL    $0x00000000, R14
+	IMUL3Q  $0x000000a5, AX, R9
+	MOVQ    $0x000000005b000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	IMUL3Q  $0x00000091, AX, R9
+	MOVQ    $0x000000006f000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x07, R14
+	JMP     signed2
+
+six:
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVL    $0x00000000, R14
+	IMUL3Q  $0x0000009f, AX, R9
+	MOVQ    $0x0000000061000000, R12
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x05, R14
+
+signed2:
+	LEAQ    16777216(AX), R9
+	BTRQ    $0x18, R9
+	BTRQ    $0x18, AX
+	MOVQ    R9, R12
+	SHLQ    $0x1f, R12
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC R13, CX
+	CMOVQCS R9, AX
+	SBBL    R12, R12
+	NOTL    R12
+	XORL    R12, R14
+	SUBL    R12, R14
+	SHLQ    $0x01, CX
+	DECL    DX
+	MOVQ    factors+16(FP), R12
+	CMPL    R8, $0x01
+	SBBQ    R9, R9
+	IMULL   4(R12)(R9*4), R14
+	MOVWLZX 2(R10)(R8*4), R12
+	MOVW    R14, (R11)(R12*1)
+	LEAQ    22(DI), SI
+	INCL    R8
+	MOVWLZX 4(R10)(R8*4), DI
+	ADDQ    probabilities+8(FP), DI
+	CMPL    R8, $0x10
+	JEQ     ended
+	JMP     token
+
+small:
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVL    $0x00000001, R14
+	LEAQ    16777216(AX), R9
+	BTRQ    $0x18, R9
+	BTRQ    $0x18, AX
+	MOVQ    R9, R12
+	SHLQ    $0x1f, R12
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC R13, CX
+	CMOVQCS R9, AX
+	SBBL    R12, R12
+	NOTL    R12
+	XORL    R12, R14
+	SUBL    R12, R14
+	SHLQ    $0x01, CX
+	DECL    DX
+	MOVQ    factors+16(FP), R12
+	CMPL    R8, $0x01
+	SBBQ    R9, R9
+	IMULL   4(R12)(R9*4), R14
+	MOVWLZX 2(R10)(R8*4), R12
+	MOVW    R14, (R11)(R12*1)
+	LEAQ    11(DI), SI
+	INCL    R8
+	MOVWLZX 4(R10)(R8*4), DI
+	ADDQ    probabilities+8(FP), DI
+	CMPL    R8, $0x10
+	JEQ     ended
+	JMP     token
+
+nothing:
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVQ    DI, SI
+	INCL    R8
+	MOVWLZX 4(R10)(R8*4), DI
+	ADDQ    probabilities+8(FP), DI
+	CMPL    R8, $0x10
+	JEQ     ended
+	MOVQ    (BX), R12
+	BSWAPQ  R12
+	SHRXQ   DX, R12, R12
+	ORQ     R12, CX
+	MOVL    DX, R12
+	SHRL    $0x03, R12
+	ADDQ    $0x07, BX
+	SUBQ    R12, BX
+	ORL     $0x38, DX
+	JMP     first
+
+four:
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVBLZX 4(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	CMPQ    CX, R12
+	JCS     two
+	SUBQ    R12, CX
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	LZCNTL  AX, R12
+	SHLXL   R12, AX, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	MOVL    $0x00000000, R14
+	MOVBLZX 5(SI), R9
+	MOVL    R9, R12
+	SHLQ    $0x18, R12
+	NEGQ    R12
+	ADDQ    tokenWhole<>+0(SB), R12
+	IMULQ   AX, R9
+	ADDQ    R12, R9
+	SHRQ    $0x20, R9
+	RORXQ   $0x08, R9, R12
+	SHRQ    $0x18, AX
+	SUBQ    R9, AX
+	MOVQ    CX, R13
+	SUBQ    R12, R13
+	CMOVQCC AX, R9
+	CMOVQCC R13, CX
+	CMC
+	ADCL    R14, R14
+	LZCNTL  R9, R12
+	SHLXL   R12, R9, AX
+	SUBL    $0x18, R12
+	SHLXQ   R12, CX, CX
+	SUBL    R12, DX
+	ADDL    $0x03, R14
+	JMP     signed2
+
+two:
+	LZCNTL R9, R12
+	SHLXL  R12, R9, AX
+	SUBL   $0x18, R12
+	SHLXQ  R12, CX, CX
+	SUBL   R12, DX
+	MOVL   $0x00000002, R14
+	JMP    signed2
+
+end:
+	LZCNTL R9, R12
+	SHLXL  R12, R9, AX
+	SUBL   $0x18, R12
+	SHLXQ  R12, CX, CX
+	SUBL   R12, DX
+
+ended:
+	XORL  R9, R9
+	CMPQ  R8, first+72(FP)
+	SETGT R9
+	MOVQ  counts+32(FP), R12
+	ADDQ  8(SP), R12
+	MOVB  R8, (R12)
+	MOVQ  above+40(FP), R12
+	ADDQ  16(SP), R12
+	MOVB  R9, (R12)
+	MOVQ  left+48(FP), R12
+	MOVB  R9, (R12)
+	ADDQ  $0x20, R11
+	INCQ  8(SP)
+	MOVQ  16(SP), R12
+	INCQ  R12
+	MOVQ  R12, 16(SP)
+	CMPQ  R12, side+56(FP)
+	JNE   block
+	INCQ  left+48(FP)
+	MOVQ  left+48(FP), R12
+	MOVQ  8(SP), R9
+	CMPQ  R9, count+64(FP)
+	JNE   line
+
+done:
+	MOVQ  p+0(FP), R12
+	SUBQ  24(R12), BX
+	MOVQ  BX, 48(R12)
+	SHRQ  $0x18, AX
+	DECQ  AX
+	MOVL  AX, 8(R12)
+	MOVQ  DX, R9
+	NEGQ  R9
+	SHRXQ R9, CX, CX
+	MOVQ  CX, (R12)
+	SUBQ  $0x08, DX
+	MOVQ  DX, 16(R12)
+	MOVQ  8(SP), R12
+	MOVQ  R12, n+80(FP)
+	RET
+
+DATA tokenWhole<>+0(SB)/8, $0x0000000100000000
+GLOBL tokenWhole<>(SB), RODATA|NOPTR, $8
+
+DATA tokenPlaces<>+0(SB)/2, $0x0000
+DATA tokenPlaces<>+2(SB)/2, $0x0000
+DATA tokenPlaces<>+4(SB)/2, $0x0021
+DATA tokenPlaces<>+6(SB)/2, $0x0002
+DATA tokenPlaces<>+8(SB)/2, $0x0042
+DATA tokenPlaces<>+10(SB)/2, $0x0008
+DATA tokenPlaces<>+12(SB)/2, $0x0063
+DATA tokenPlaces<>+14(SB)/2, $0x0010
+DATA tokenPlaces<>+16(SB)/2, $0x00c6
+DATA tokenPlaces<>+18(SB)/2, $0x000a
+DATA tokenPlaces<>+20(SB)/2, $0x0084
+DATA tokenPlaces<>+22(SB)/2, $0x0004
+DATA tokenPlaces<>+24(SB)/2, $0x00a5
+DATA tokenPlaces<>+26(SB)/2, $0x0006
+DATA tokenPlaces<>+28(SB)/2, $0x00c6
+DATA tokenPlaces<>+30(SB)/2, $0x000c
+DATA tokenPlaces<>+32(SB)/2, $0x00c6
+DATA tokenPlaces<>+34(SB)/2, $0x0012
+DATA tokenPlaces<>+36(SB)/2, $0x00c6
+DATA tokenPlaces<>+38(SB)/2, $0x0018
+DATA tokenPlaces<>+40(SB)/2, $0x00c6
+DATA tokenPlaces<>+42(SB)/2, $0x001a
+DATA tokenPlaces<>+44(SB)/2, $0x00c6
+DATA tokenPlaces<>+46(SB)/2, $0x0014
+DATA tokenPlaces<>+48(SB)/2, $0x00c6
+DATA tokenPlaces<>+50(SB)/2, $0x000e
+DATA tokenPlaces<>+52(SB)/2, $0x00c6
+DATA tokenPlaces<>+54(SB)/2, $0x0016
+DATA tokenPlaces<>+56(SB)/2, $0x00c6
+DATA tokenPlaces<>+58(SB)/2, $0x001c
+DATA tokenPlaces<>+60(SB)/2, $0x00e7
+DATA tokenPlaces<>+62(SB)/2, $0x001e
+DATA tokenPlaces<>+64(SB)/2, $0x0000
+DATA tokenPlaces<>+66(SB)/2, $0x0000
+DATA tokenPlaces<>+68(SB)/2, $0x0000
+DATA tokenPlaces<>+70(SB)/2, $0x0000
+GLOBL tokenPlaces<>(SB), RODATA|NOPTR, $72

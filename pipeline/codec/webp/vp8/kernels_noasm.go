@@ -17,3 +17,7 @@ func predictMeans(_ *byte, _ int, _ *[16]uint8) { panic(withoutAssembly) }
 func upsampleRow(_, _, _ *byte, _ int) { panic(withoutAssembly) }
 
 func colorRow(_, _, _, _ *byte, _ int) { panic(withoutAssembly) }
+
+func readBlocks(_ *uint64, _ *uint8, _ *int32, _ *int16, _, _, _ *uint8, _, _, _ int) (n int) {
+	panic(withoutAssembly)
+}

@@ -38,3 +38,10 @@ func upsampleRow(dst *byte, near *byte, far *byte, n int)
 //
 //go:noescape
 func colorRow(dst *byte, y *byte, cb *byte, cr *byte, n int)
+
+// readBlocks reads the coefficients of count blocks from first on, of which side are a line, times their factors, from the data of a
+// partition. The blocks' memory is 0. Counts is for the places behind each one's last coefficient; above and left tell which neighbours
+// have some, and in the end which of these blocks at the edge do. It returns how many blocks it read: fewer where the data have fewer than 272 bytes left.
+//
+//go:noescape
+func readBlocks(p *uint64, probabilities *uint8, factors *int32, blocks *int16, counts *uint8, above *uint8, left *uint8, side int, count int, first int) (n int)

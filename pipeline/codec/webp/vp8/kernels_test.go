@@ -3,7 +3,9 @@ package vp8
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
@@ -139,5 +141,108 @@ func TestColors(t *testing.T) {
 		if vector.color(rgb, y, cb, cr); !bytes.Equal(rgb, wanted) {
 			t.Fatalf("%d pixels: differ", n)
 		}
+	}
+}
+
+// drawProbabilities draws probabilities, of which some are at the ends of what there is, so that values of each kind come.
+func drawProbabilities(r *rand.Rand, p *tokenProbabilities) {
+	most := 1 + r.IntN(256)
+	for i := range p {
+		for j := range p[i] {
+			for k := range p[i][j] {
+				for l := range p[i][j][k] {
+					p[i][j][k][l] = uint8(r.IntN(most))
+				}
+			}
+		}
+	}
+}
+
+// Every level reads the same blocks, with the same contexts, and stands at the same place of the data then, up to their end.
+func TestBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	vector, scalar := Decoder{kernels: kernels{kernel.Levels()[0] == kernel.AVX2}}, Decoder{}
+	largest := int16(0)
+	for k := range 2000 {
+		drawProbabilities(r, &vector.probabilities)
+		scalar.probabilities = vector.probabilities
+		data := guardtest.Bytes(t, 1+r.IntN(1500))
+		for i := range data {
+			if data[i] = byte(r.Uint32()); k%4 == 0 {
+				data[i] |= byte(r.Uint32() | r.Uint32())
+			}
+		}
+		if k%16 == 0 {
+			data[0] = 0xff
+		}
+		var p [2]partition
+		p[0].open(data)
+		p[1].open(data)
+		var contexts [2][2][4]uint8
+		for range 12 {
+			side, first, kind := 1<<r.IntN(3), r.IntN(2), r.IntN(4)
+			factors := [2]int32{1, 1 + r.Int32N(157)}
+			var blocks [2][16][16]int16
+			var counts [2][16]uint8
+			for i, d := range []*Decoder{&vector, &scalar} {
+				c := &contexts[i]
+				d.readBlocks(&p[i], kind, &factors, first, blocks[i][:side*side], counts[i][:side*side], c[0][:side], c[1][:side])
+			}
+			if blocks[0] != blocks[1] || counts[0] != counts[1] || contexts[0] != contexts[1] {
+				t.Fatalf("turn %d: %d×%d blocks of kind %d from %d on: differ", k, side, side, kind, first)
+			}
+			for _, b := range blocks[0] {
+				for _, v := range b {
+					largest = max(largest, v)
+				}
+			}
+		}
+		if 8*p[0].at-p[0].bits != 8*p[1].at-p[1].bits {
+			t.Fatalf("turn %d: other bits are next", k)
+		}
+		for range 64 {
+			if v := uint8(r.Uint32()); p[0].flag(v) != p[1].flag(v) || p[0].over != p[1].over {
+				t.Fatalf("turn %d: another bit", k)
+			}
+		}
+	}
+	if largest < 1000 {
+		t.Errorf("the largest value is %d", largest)
+	}
+}
+
+// The generator of the assembly has these numbers in its tokens.go.
+func TestAssemblyKnowsTheLayout(t *testing.T) {
+	var p partition
+	for name, c := range map[string]struct{ got, want uintptr }{
+		"value":         {unsafe.Offsetof(p.value), 0},
+		"span":          {unsafe.Offsetof(p.span), 8},
+		"bits":          {unsafe.Offsetof(p.bits), 16},
+		"data":          {unsafe.Offsetof(p.data), 24},
+		"at":            {unsafe.Offsetof(p.at), 48},
+		"band":          {unsafe.Sizeof(tokenProbabilities{}[0][0]), 33},
+		"context":       {unsafe.Sizeof(tokenProbabilities{}[0][0][0]), 11},
+		"leastForBlock": {leastForBlock, 272},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is %d, not %d", name, c.got, c.want)
+		}
+	}
+}
+
+// Blocks are transformed by how many coefficients they have, and those of one by whether it is 0.
+func TestKinds(t *testing.T) {
+	var r residue
+	var counts [24]uint8
+	r.setKinds(&counts)
+	if r.any {
+		t.Error("none has coefficients, and any is set")
+	}
+	r.coefficients[1][0], r.coefficients[3][0], r.coefficients[5][0] = -1, 7, 9
+	copy(counts[:], []uint8{1, 1, 2, 3, 4, 16, 0})
+	r.setKinds(&counts)
+	want := []uint8{transformNone, transformFirst, transformThree, transformThree, transformAll, transformAll, transformNone}
+	if !r.any || !slices.Equal(r.kinds[:len(want)], want) {
+		t.Errorf("%v, want %v", r.kinds[:len(want)], want)
 	}
 }

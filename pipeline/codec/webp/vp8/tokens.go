@@ -20,8 +20,9 @@ var (
 
 // context is what macroblocks tell those to their right and below: which blocks at their edge have coefficients.
 type context struct {
-	luma, chroma [4]uint8 // of chroma two of Cb, then two of Cr
-	second       uint8
+	luma   [4]uint8
+	chroma [2][2]uint8 // of Cb and of Cr
+	second [1]uint8
 }
 
 // residue is a macroblock's coefficients: 16 blocks of luma, 4 of Cb, 4 of Cr.
@@ -39,18 +40,8 @@ const (
 	transformAll
 )
 
-// kindOf tells how a block with so many coefficients is transformed.
-func kindOf(n int, first int16) uint8 {
-	switch {
-	case n > 3:
-		return transformAll
-	case n > 1:
-		return transformThree
-	case first != 0:
-		return transformFirst
-	}
-	return transformNone
-}
+// kinds are how blocks with so many coefficients are transformed, 4 or more by the last one, where the first one is 0.
+var kinds = [5]uint8{transformNone, transformNone, transformThree, transformThree, transformAll}
 
 // readResidue reads the coefficients of a macroblock (section 13).
 func (d *Decoder) readResidue(p *partition, m *modes, above, left *context, r *residue) {
@@ -59,31 +50,44 @@ func (d *Decoder) readResidue(p *partition, m *modes, above, left *context, r *r
 	kind, first := lumaWithFirst, 0
 	if !m.byBlocks {
 		kind, first = lumaWithoutFirst, 1
-		var second [16]int16
-		n := d.readBlock(p, secondOrder, int(above.second+left.second), &f.second, 0, &second)
-		above.second = number(n > 0)
-		left.second = above.second
-		r.spread(n, &second)
+		var second [1][16]int16
+		var n [1]uint8
+		d.readBlocks(p, secondOrder, &f.second, 0, second[:], n[:], above.second[:], left.second[:])
+		r.spread(int(n[0]), &second[0])
 	}
-	for i := range 16 {
-		x, y, block := i%4, i/4, &r.coefficients[i]
-		n := d.readBlock(p, kind, int(above.luma[x]+left.luma[y]), &f.luma, first, block)
-		above.luma[x] = number(n > first)
-		left.luma[y] = above.luma[x]
-		r.setKind(i, n)
+	var counts [24]uint8
+	d.readBlocks(p, kind, &f.luma, first, r.coefficients[:16], counts[:16], above.luma[:], left.luma[:])
+	for i := range above.chroma {
+		at := 16 + 4*i
+		d.readBlocks(p, chroma, &f.chroma, 0, r.coefficients[at:][:4], counts[at:][:4], above.chroma[i][:], left.chroma[i][:])
 	}
-	for i := range 8 {
-		x, y, block := i/4*2+i%2, i/4*2+i/2%2, &r.coefficients[16+i]
-		n := d.readBlock(p, chroma, int(above.chroma[x]+left.chroma[y]), &f.chroma, 0, block)
-		above.chroma[x] = number(n > 0)
-		left.chroma[y] = above.chroma[x]
-		r.setKind(16+i, n)
+	r.setKinds(&counts)
+}
+
+// readBlocks reads a square of blocks, of which above and left are contexts: their coefficients from first on, times their factors, and for each block the
+// place behind its last one.
+func (d *Decoder) readBlocks(p *partition, kind int, factors *[2]int32, first int, blocks [][16]int16, counts, above, left []uint8) {
+	for i := d.kernels.readBlocks(p, &d.probabilities[kind], factors, first, blocks, counts, above, left); i < len(blocks); i++ {
+		x, y := i%len(above), i/len(above)
+		n := d.readBlock(p, kind, int(above[x]+left[y]), factors, first, &blocks[i])
+		counts[i], above[x] = uint8(n), number(n > first)
+		left[y] = above[x]
 	}
 }
 
-func (r *residue) setKind(i, n int) {
-	r.kinds[i] = kindOf(n, r.coefficients[i][0])
-	r.any = r.any || r.kinds[i] != transformNone
+// setKinds sets how blocks with so many coefficients are transformed.
+func (r *residue) setKinds(counts *[24]uint8) {
+	any := uint8(0)
+	for i, n := range counts {
+		first := uint8(0)
+		if r.coefficients[i][0] != 0 {
+			first = transformFirst
+		}
+		kind := max(kinds[min(n, 4)], first)
+		r.kinds[i] = kind
+		any |= kind
+	}
+	r.any = any != transformNone
 }
 
 // spread gives each block of luma its first coefficient, of the transformed ones of second order.

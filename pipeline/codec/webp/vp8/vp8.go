@@ -137,7 +137,7 @@ func (d *Decoder) decodeRow(y int, made bool) error {
 
 // skipResidue is for a macroblock without coefficients.
 func (d *Decoder) skipResidue(m *modes, above *context) {
-	second := [2]uint8{above.second, d.left.second}
+	second := [2][1]uint8{above.second, d.left.second}
 	*above, d.left = context{}, context{}
 	if m.byBlocks {
 		above.second, d.left.second = second[0], second[1]

@@ -18,6 +18,7 @@ func main() {
 	predict()
 	upsample()
 	color()
+	readBlocks()
 	Generate()
 }
 

@@ -1,0 +1,381 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
+)
+
+// What it knows of package vp8, where a test compares it.
+const (
+	partitionValue, partitionSpan, partitionBits = 0, 8, 16
+	partitionData, partitionSize, partitionAt    = 24, 32, 48
+
+	perContext = 11 // probabilities
+	perBand    = 3 * perContext
+)
+
+// tokenMargin is how many bytes there must be for a block: at most 127 bits of each coefficient, and what a refill looks at.
+const tokenMargin = 16*16 + 16
+
+// tokens is the registers and parameters of readBlocks. The range, of 128 to 256, is in the fourth byte of span and above; value is the data from its highest
+// bit on, of which valid bits are there.
+type tokens struct {
+	span, value, valid, at GPVirtual
+	row, next, n, left     GPVirtual // the probabilities of coefficient n, and of the next one in the first context
+	places, block, v       GPVirtual
+	rest, split, new       GPVirtual
+	probabilities, factors Mem
+	whole                  Mem
+}
+
+var bands = [18]int{0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7}
+var zigzag = [16]int{0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15}
+
+// readBlocks reads blocks of coefficients.
+func readBlocks() {
+	TEXT("readBlocks", NOSPLIT, "func(p *uint64, probabilities *uint8, factors *int32, blocks *int16, counts, above, left *uint8, side, count, first int) (n int)")
+	Doc("readBlocks reads the coefficients of count blocks from first on, of which side are a line, times their factors, from the data of a",
+		"partition. The blocks' memory is 0. Counts is for the places behind each one's last coefficient; above and left tell which neighbours",
+		"have some, and in the end which of these blocks at the edge do. It returns how many blocks it read: fewer where the data have fewer than 272 bytes left.")
+	Pragma("noescape")
+	t := &tokens{span: GP64(), value: GP64(), valid: GP64(), at: GP64(), row: GP64(), next: GP64(), n: GP64(), left: GP64(), places: GP64(),
+		block: asm.Pointer("blocks"), rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: param("probabilities"), factors: param("factors")}
+	t.whole = GLOBL("tokenWhole", 24)
+	DATA(0, U64(1<<32))
+	end, done, x := AllocLocal(8), AllocLocal(8), AllocLocal(8)
+	t.begin(end)
+	MOVQ(U32(0), done)
+	Label("line")
+	MOVQ(param("left"), t.rest)
+	MOVBLZX(Mem{Base: t.rest}, t.left.As32())
+	MOVQ(U32(0), x)
+	Label("block")
+	CMPQ(t.at, end)
+	JG(LabelRef("done"))
+	t.beginBlock(x)
+	t.coefficients()
+	Label("ended")
+	t.endBlock(done, x)
+	JNE(LabelRef("block"))
+	INCQ(param("left"))
+	MOVQ(param("left"), t.rest)
+	MOVQ(done, t.split)
+	CMPQ(t.split, param("count"))
+	JNE(LabelRef("line"))
+	Label("done")
+	t.done()
+	MOVQ(done, t.rest)
+	Store(t.rest, ReturnIndex(0))
+	RET()
+}
+
+// beginBlock sets row to the probabilities of a block's first coefficient.
+func (t *tokens) beginBlock(x Mem) {
+	MOVQ(param("first"), t.n)
+	MOVQ(param("above"), t.rest)
+	ADDQ(x, t.rest)
+	MOVBLZX(Mem{Base: t.rest}, t.row.As32())
+	IMUL3L(U8(perContext), t.row.As32(), t.row.As32())
+	t.setNext(0)
+	ADDQ(t.next, t.row)
+	LEAL(Mem{Base: t.left, Index: t.left, Scale: 4}, t.rest.As32())
+	LEAL(Mem{Base: t.left, Index: t.rest, Scale: 2}, t.rest.As32())
+	ADDQ(t.rest, t.row)
+	t.setNext(1)
+}
+
+// endBlock notes how many coefficients the block has, and compares the next place with the end of the line.
+func (t *tokens) endBlock(done, x Mem) {
+	XORL(t.left.As32(), t.left.As32())
+	CMPQ(t.n, param("first"))
+	SETGT(t.left.As8())
+	MOVQ(param("counts"), t.rest)
+	ADDQ(done, t.rest)
+	MOVB(t.n.As8(), Mem{Base: t.rest})
+	MOVQ(param("above"), t.rest)
+	ADDQ(x, t.rest)
+	MOVB(t.left.As8(), Mem{Base: t.rest})
+	MOVQ(param("left"), t.rest)
+	MOVB(t.left.As8(), Mem{Base: t.rest})
+	ADDQ(U8(32), t.block)
+	INCQ(done)
+	MOVQ(x, t.rest)
+	INCQ(t.rest)
+	MOVQ(t.rest, x)
+	CMPQ(t.rest, param("side"))
+}
+
+// param is a parameter's place in memory.
+func param(name string) Mem {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// placesOf has for each coefficient, and two behind the last one, where its probabilities begin, and where it is stored.
+func placesOf() Mem {
+	m := GLOBL("tokenPlaces", 24)
+	for i, b := range bands {
+		DATA(4*i, U16(uint16(b*perBand)))
+		z := 0
+		if i < 16 {
+			z = 2 * zigzag[i]
+		}
+		DATA(4*i+2, U16(uint16(z)))
+	}
+	return m
+}
+
+// begin takes the partition's window. End is where at may be no more when a block begins.
+func (t *tokens) begin(end Mem) {
+	LEAQ(placesOf(), t.places)
+	p := t.rest
+	MOVQ(param("p"), p)
+	MOVQ(Mem{Base: p, Disp: partitionData}, t.at)
+	MOVQ(Mem{Base: p, Disp: partitionSize}, t.split)
+	LEAQ(Mem{Base: t.at, Index: t.split, Scale: 1, Disp: -tokenMargin}, t.split)
+	MOVQ(t.split, end)
+	ADDQ(Mem{Base: p, Disp: partitionAt}, t.at)
+	MOVL(Mem{Base: p, Disp: partitionSpan}, t.span.As32())
+	INCQ(t.span)
+	SHLQ(U8(24), t.span)
+	MOVQ(Mem{Base: p, Disp: partitionBits}, t.valid)
+	ADDQ(U8(8), t.valid)
+	MOVQ(Mem{Base: p, Disp: partitionValue}, t.value)
+	MOVQ(t.valid, t.split)
+	NEGQ(t.split)
+	SHLXQ(t.split, t.value, t.value)
+}
+
+// done puts the window back.
+func (t *tokens) done() {
+	p := t.rest
+	MOVQ(param("p"), p)
+	SUBQ(Mem{Base: p, Disp: partitionData}, t.at)
+	MOVQ(t.at, Mem{Base: p, Disp: partitionAt})
+	SHRQ(U8(24), t.span)
+	DECQ(t.span)
+	MOVL(t.span.As32(), Mem{Base: p, Disp: partitionSpan})
+	MOVQ(t.valid, t.split)
+	NEGQ(t.split)
+	SHRXQ(t.split, t.value, t.value)
+	MOVQ(t.value, Mem{Base: p, Disp: partitionValue})
+	SUBQ(U8(8), t.valid)
+	MOVQ(t.valid, Mem{Base: p, Disp: partitionBits})
+}
+
+// setNext makes next the probabilities of coefficient n+by, in the first context.
+func (t *tokens) setNext(by int) {
+	MOVWLZX(Mem{Base: t.places, Index: t.n, Scale: 4, Disp: 4 * by}, t.next.As32())
+	ADDQ(t.probabilities, t.next)
+}
+
+// refill makes at least 56 bits valid.
+func (t *tokens) refill() {
+	MOVQ(Mem{Base: t.at}, t.rest)
+	BSWAPQ(t.rest)
+	SHRXQ(t.valid, t.rest, t.rest)
+	ORQ(t.rest, t.value)
+	MOVL(t.valid.As32(), t.rest.As32())
+	SHRL(U8(3), t.rest.As32())
+	ADDQ(U8(7), t.at)
+	SUBQ(t.rest, t.at)
+	ORL(U8(56), t.valid.As32())
+}
+
+// divide makes split the part of the range that a zero has, and rest the same in value's place. The range less one times the probability, by 256, and one,
+// is the range times the probability, and 256 less the probability, by 256: so only one addition waits for the product.
+func (t *tokens) divide(probability Mem) {
+	MOVBLZX(probability, t.split.As32())
+	MOVL(t.split.As32(), t.rest.As32())
+	SHLQ(U8(24), t.rest)
+	NEGQ(t.rest)
+	ADDQ(t.whole, t.rest)
+	IMULQ(t.span, t.split)
+	t.divided()
+}
+
+// divideBy is divide by a probability that is known.
+func (t *tokens) divideBy(probability int) {
+	IMUL3Q(U32(probability), t.span, t.split)
+	MOVQ(U64((256-probability)<<24), t.rest)
+	t.divided()
+}
+
+func (t *tokens) divided() {
+	ADDQ(t.rest, t.split)
+	SHRQ(U8(32), t.split)
+	RORXQ(U8(8), t.split, t.rest)
+}
+
+// probability is where the row has one.
+func (t *tokens) probability(place int) Mem { return Mem{Base: t.row, Disp: place} }
+
+// bit decodes a bit. Where it is zero it goes to a label, which must begin with zero.
+func (t *tokens) bit(place int, zero string) {
+	t.divide(t.probability(place))
+	CMPQ(t.value, t.rest)
+	JCS(LabelRef(zero))
+	SUBQ(t.rest, t.value)
+	SHRQ(U8(24), t.span)
+	SUBQ(t.split, t.span)
+	t.normalize(t.span)
+}
+
+// zero begins at a label where a bit is zero.
+func (t *tokens) zero(label string) {
+	Label(label)
+	t.normalize(t.split)
+}
+
+// normalize makes a range of 128 or more of one.
+func (t *tokens) normalize(of GPVirtual) {
+	LZCNTL(of.As32(), t.rest.As32())
+	SHLXL(t.rest.As32(), of.As32(), t.span.As32())
+	SUBL(U8(24), t.rest.As32())
+	SHLXQ(t.rest, t.value, t.value)
+	SUBL(t.rest.As32(), t.valid.As32())
+}
+
+// number doubles v and adds a bit, whose range has been divided: without a branch, where no branch would foretell it.
+func (t *tokens) number() {
+	SHRQ(U8(24), t.span)
+	SUBQ(t.split, t.span)
+	MOVQ(t.value, t.new)
+	SUBQ(t.rest, t.new)
+	CMOVQCC(t.span, t.split)
+	CMOVQCC(t.new, t.value)
+	CMC()
+	ADCL(t.v.As32(), t.v.As32())
+	t.normalize(t.split)
+}
+
+// sign makes v negative where a bit is one. As in libwebp it shifts by one bit, so that the range may be 256.
+func (t *tokens) sign() {
+	LEAQ(Mem{Base: t.span, Disp: 1 << 24}, t.split)
+	BTRQ(U8(24), t.split)
+	BTRQ(U8(24), t.span)
+	MOVQ(t.split, t.rest)
+	SHLQ(U8(31), t.rest)
+	MOVQ(t.value, t.new)
+	SUBQ(t.rest, t.new)
+	CMOVQCC(t.new, t.value)
+	CMOVQCS(t.split, t.span)
+	SBBL(t.rest.As32(), t.rest.As32()) // all ones where the bit is zero
+	NOTL(t.rest.As32())
+	XORL(t.rest.As32(), t.v.As32())
+	SUBL(t.rest.As32(), t.v.As32())
+	SHLQ(U8(1), t.value)
+	DECL(t.valid.As32())
+}
+
+// coefficients reads a block as Decoder.readBlock does, and goes on at label ended. A refill has bits for six bits of the tokens, which take 7 at most, and a sign.
+func (t *tokens) coefficients() {
+	Label("token")
+	t.refill()
+	t.bit(0, "end")
+	Label("first")
+	t.bit(1, "nothing")
+	t.bit(2, "small")
+	t.bit(3, "four")
+	t.large()
+	Label("signed2")
+	t.store(2)
+	JMP(LabelRef("token"))
+
+	t.zero("small")
+	MOVL(U32(1), t.v.As32())
+	t.store(1)
+	JMP(LabelRef("token"))
+
+	t.zero("nothing")
+	MOVQ(t.next, t.row)
+	INCL(t.n.As32())
+	t.setNext(1)
+	CMPL(t.n.As32(), U8(16))
+	JEQ(LabelRef("ended"))
+	t.refill()
+	JMP(LabelRef("first"))
+
+	t.zero("four")
+	t.bit(4, "two")
+	MOVL(U32(0), t.v.As32())
+	t.divide(t.probability(5))
+	t.number()
+	ADDL(U8(3), t.v.As32())
+	JMP(LabelRef("signed2"))
+	t.zero("two")
+	MOVL(U32(2), t.v.As32())
+	JMP(LabelRef("signed2"))
+
+	t.zero("end")
+}
+
+// large reads a value of 5 or more as partition.large does, and goes on at label signed2.
+func (t *tokens) large() {
+	t.refill()
+	t.bit(6, "ten")
+	MOVL(U32(0), t.v.As32())
+	t.divide(t.probability(8))
+	t.number()
+	LEAQ(Mem{Base: t.row, Index: t.v, Scale: 1}, t.new)
+	t.divide(Mem{Base: t.new, Disp: 9})
+	t.number()
+	CMPL(t.v.As32(), U8(1))
+	JCS(LabelRef("category0"))
+	JEQ(LabelRef("category1"))
+	CMPL(t.v.As32(), U8(2))
+	JEQ(LabelRef("category2"))
+	for c, further := range [4][]int{{254, 254, 243, 230, 196, 177, 153, 140, 133, 130, 129}, {180, 157, 141, 134, 130}, {176, 155, 140, 135}, {173, 148, 140}} {
+		if c > 0 {
+			Label(fmt.Sprint("category", 3-c))
+		}
+		MOVL(U32(0), t.v.As32())
+		for i, known := range further {
+			if i%4 == 0 {
+				t.refill()
+			}
+			t.divideBy(known)
+			t.number()
+		}
+		ADDL(U8(3+8<<(3-c)), t.v.As32())
+		JMP(LabelRef("signed2"))
+	}
+	t.zero("ten")
+	t.bit(7, "six")
+	MOVL(U32(0), t.v.As32())
+	t.divideBy(165)
+	t.number()
+	t.divideBy(145)
+	t.number()
+	ADDL(U8(7), t.v.As32())
+	JMP(LabelRef("signed2"))
+	t.zero("six")
+	MOVL(U32(0), t.v.As32())
+	t.divideBy(159)
+	t.number()
+	ADDL(U8(5), t.v.As32())
+}
+
+// store gives the value its sign, stores it times the factor, and goes to the next coefficient in a context, or to label ended.
+func (t *tokens) store(context int) {
+	t.sign()
+	MOVQ(t.factors, t.rest)
+	CMPL(t.n.As32(), U8(1))
+	SBBQ(t.split, t.split) // −1 for the first one
+	IMULL(Mem{Base: t.rest, Index: t.split, Scale: 4, Disp: 4}, t.v.As32())
+	MOVWLZX(Mem{Base: t.places, Index: t.n, Scale: 4, Disp: 2}, t.rest.As32())
+	MOVW(t.v.As16(), Mem{Base: t.block, Index: t.rest, Scale: 1})
+	LEAQ(Mem{Base: t.next, Disp: context * perContext}, t.row)
+	INCL(t.n.As32())
+	t.setNext(1)
+	CMPL(t.n.As32(), U8(16))
+	JEQ(LabelRef("ended"))
+}
