@@ -135,12 +135,18 @@ func (k *kernels) color(dst, y, cb, cr []byte) {
 	colorRow(&dst[0], &y[0], &cb[0], &cr[0], n)
 }
 
-// leastForBlock is how many bytes of data a block is read with in assembly.
-const leastForBlock = 272
+// How many bytes of data a block's coefficients, and a macroblock's modes, are read with in assembly.
+const (
+	leastForBlock = 272
+	leastForModes = 128
+)
+
+// has reports whether the assembly may read a partition that must have n more bytes.
+func (p *partition) has(n int) bool { return !p.beyond && p.at+n <= len(p.data) }
 
 // readBlocks is Decoder.readBlocks for as many blocks as it returns.
 func (k *kernels) readBlocks(p *partition, probabilities *[8][3][11]uint8, factors *[2]int32, first int, blocks [][16]int16, counts, above, left []uint8) int {
-	if !k.vector || p.beyond || p.at+leastForBlock > len(p.data) {
+	if !k.vector || !p.has(leastForBlock) {
 		return 0
 	}
 	side := len(above)

@@ -21,3 +21,5 @@ func colorRow(_, _, _, _ *byte, _ int) { panic(withoutAssembly) }
 func readBlocks(_ *uint64, _ *uint8, _ *int32, _ *int16, _, _, _ *uint8, _, _, _ int) (n int) {
 	panic(withoutAssembly)
 }
+
+func readBlockModes(_ *uint64, _, _, _, _ *uint8) { panic(withoutAssembly) }

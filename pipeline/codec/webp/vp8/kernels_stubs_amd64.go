@@ -45,3 +45,9 @@ func colorRow(dst *byte, y *byte, cb *byte, cr *byte, n int)
 //
 //go:noescape
 func readBlocks(p *uint64, probabilities *uint8, factors *int32, blocks *int16, counts *uint8, above *uint8, left *uint8, side int, count int, first int) (n int)
+
+// readBlockModes reads the modes of 4×4 blocks from the data of a partition, which has 128 bytes or more left. Above and left are those of neighbours,
+// and in the end of these blocks at the edge.
+//
+//go:noescape
+func readBlockModes(p *uint64, probabilities *uint8, modes *uint8, above *uint8, left *uint8)

@@ -161,7 +161,7 @@ func drawProbabilities(r *rand.Rand, p *tokenProbabilities) {
 // Every level reads the same blocks, with the same contexts, and stands at the same place of the data then, up to their end.
 func TestBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	vector, scalar := Decoder{kernels: kernels{kernel.Levels()[0] == kernel.AVX2}}, Decoder{}
+	vector, scalar := Decoder{kernels: kernels{kernel.Vector(kernel.Levels()[0])}}, Decoder{}
 	largest := int16(0)
 	for k := range 2000 {
 		drawProbabilities(r, &vector.probabilities)
@@ -211,6 +211,32 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// Every level reads the same modes, and stands at the same place of the data then, up to their end.
+func TestModes(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	vector, scalar := Decoder{kernels: kernels{kernel.Vector(kernel.Levels()[0])}}, Decoder{}
+	for k := range 2000 {
+		data := guardtest.Bytes(t, 1+r.IntN(300))
+		for i := range data {
+			if data[i] = byte(r.Uint32()); k%4 == 0 {
+				data[i] |= byte(r.Uint32() | r.Uint32())
+			}
+		}
+		vector.first.open(data)
+		scalar.first.open(data)
+		var m [2]modes
+		var above, left [2][4]uint8
+		for range 40 {
+			vector.readBlockModes(&m[0], &above[0], &left[0])
+			scalar.readBlockModes(&m[1], &above[1], &left[1])
+			a, b := &vector.first, &scalar.first
+			if m[0] != m[1] || above[0] != above[1] || left[0] != left[1] || 8*a.at-a.bits != 8*b.at-b.bits || a.span != b.span || a.over != b.over {
+				t.Fatalf("turn %d: %v, not %v, or other bits are next", k, m[0].blocks, m[1].blocks)
+			}
+		}
+	}
+}
+
 // The generator of the assembly has these numbers in its tokens.go.
 func TestAssemblyKnowsTheLayout(t *testing.T) {
 	var p partition
@@ -223,6 +249,9 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		"band":          {unsafe.Sizeof(tokenProbabilities{}[0][0]), 33},
 		"context":       {unsafe.Sizeof(tokenProbabilities{}[0][0][0]), 11},
 		"leastForBlock": {leastForBlock, 272},
+		"leastForModes": {leastForModes, 128},
+		"above":         {unsafe.Sizeof(modeProbabilities[0]), 90},
+		"left":          {unsafe.Sizeof(modeProbabilities[0][0]), 9},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %d, not %d", name, c.got, c.want)

@@ -89,6 +89,10 @@ var blockModeTree = [18]int8{
 
 func (d *Decoder) readBlockModes(m *modes, above, left *[4]uint8) {
 	p := &d.first
+	if d.kernels.vector && p.has(leastForModes) {
+		readBlockModes(&p.value, &modeProbabilities[0][0][0], &m.blocks[0], &above[0], &left[0])
+		return
+	}
 	w := p.window
 	for y := range left {
 		mode := left[y]

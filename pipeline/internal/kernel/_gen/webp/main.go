@@ -1,4 +1,4 @@
-// Command webp writes the AVX2 assembly of package vp8: edges filtered, blocks predicted and transformed, colors. Run it through `go generate` in package vp8.
+// Command webp writes the AVX2 assembly of package vp8: bits read, edges filtered, blocks predicted and transformed, colors. Run it through `go generate` in package vp8.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	predict()
 	upsample()
 	color()
-	readBlocks()
+	arithmetic()
 	Generate()
 }
 

@@ -33,8 +33,19 @@ type tokens struct {
 	whole                  Mem
 }
 
+// wholeRange is 256 in the place of a product of the range.
+var wholeRange Mem
+
 var bands = [18]int{0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7}
 var zigzag = [16]int{0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15}
+
+// arithmetic writes what the arithmetic decoder's partitions are read by.
+func arithmetic() {
+	wholeRange = GLOBL("wholeRange", 24)
+	DATA(0, U64(1<<32))
+	readBlocks()
+	readBlockModes()
+}
 
 // readBlocks reads blocks of coefficients.
 func readBlocks() {
@@ -43,12 +54,14 @@ func readBlocks() {
 		"partition. The blocks' memory is 0. Counts is for the places behind each one's last coefficient; above and left tell which neighbours",
 		"have some, and in the end which of these blocks at the edge do. It returns how many blocks it read: fewer where the data have fewer than 272 bytes left.")
 	Pragma("noescape")
-	t := &tokens{span: GP64(), value: GP64(), valid: GP64(), at: GP64(), row: GP64(), next: GP64(), n: GP64(), left: GP64(), places: GP64(),
-		block: asm.Pointer("blocks"), rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: param("probabilities"), factors: param("factors")}
-	t.whole = GLOBL("tokenWhole", 24)
-	DATA(0, U64(1<<32))
 	end, done, x := AllocLocal(8), AllocLocal(8), AllocLocal(8)
-	t.begin(end)
+	t := newTokens("blocks")
+	t.places, t.factors = GP64(), param("factors")
+	LEAQ(placesOf(), t.places)
+	MOVQ(Mem{Base: t.rest, Disp: partitionSize}, t.split)
+	LEAQ(Mem{Base: t.at, Index: t.split, Scale: 1, Disp: -tokenMargin}, t.split)
+	MOVQ(t.split, end)
+	t.begin()
 	MOVQ(U32(0), done)
 	Label("line")
 	MOVQ(param("left"), t.rest)
@@ -133,15 +146,18 @@ func placesOf() Mem {
 	return m
 }
 
-// begin takes the partition's window. End is where at may be no more when a block begins.
-func (t *tokens) begin(end Mem) {
-	LEAQ(placesOf(), t.places)
+// newTokens returns registers, of which at is where the partition's data begin, and rest the partition.
+func newTokens(block string) *tokens {
+	t := &tokens{span: GP64(), value: GP64(), valid: GP64(), at: GP64(), row: GP64(), next: GP64(), n: GP64(), left: GP64(), block: asm.Pointer(block),
+		rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: param("probabilities"), whole: wholeRange}
+	MOVQ(param("p"), t.rest)
+	MOVQ(Mem{Base: t.rest, Disp: partitionData}, t.at)
+	return t
+}
+
+// begin takes the window of the partition at rest.
+func (t *tokens) begin() {
 	p := t.rest
-	MOVQ(param("p"), p)
-	MOVQ(Mem{Base: p, Disp: partitionData}, t.at)
-	MOVQ(Mem{Base: p, Disp: partitionSize}, t.split)
-	LEAQ(Mem{Base: t.at, Index: t.split, Scale: 1, Disp: -tokenMargin}, t.split)
-	MOVQ(t.split, end)
 	ADDQ(Mem{Base: p, Disp: partitionAt}, t.at)
 	MOVL(Mem{Base: p, Disp: partitionSpan}, t.span.As32())
 	INCQ(t.span)
