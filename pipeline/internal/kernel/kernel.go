@@ -43,8 +43,8 @@ func haveAVX512() bool {
 	return x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI && x.HasAVX512VNNI
 }
 
-// Vector reports whether a level has assembly of AVX2, or better.
-func Vector(level string) bool { return level != Scalar }
+// Vector reports whether a level, which may be empty, has the assembly of AVX2.
+func Vector(level string) bool { return level == AVX2 || level == AVX512 }
 
 // Best returns the level to use: the one that EnvLevel names, else the best one of this processor.
 func Best() (string, error) {
