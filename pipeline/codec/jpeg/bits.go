@@ -122,34 +122,19 @@ func overrun(out *kernel.Block, k uint32, v int16) {
 	}
 }
 
-// skip passes over all coefficients but the first.
+// skip passes over all coefficients but the first. The table has to be ready.
 func (t *acTable) skip(data []byte, b bits) bits {
-	k := uint32(1)
-	for {
+	for k := uint32(1); k < 64; {
 		b = b.refill(data)
-		for range 4 {
-			e := t.pairs[b.acc>>(64-acBits)]
-			if e.first == 0 {
-				b = b.refill(data)
-				e := t.entry(b.acc)
-				k += uint32(e >> 24)
-				b = b.drop(uint32(e & 255))
-				if k >= 64 {
-					return b
-				}
-				break
-			}
-			k1 := k + e.first>>8&255
-			k = k1 + e.second&255
-			if k1 >= 64 {
-				return b.drop(e.second >> 8 & 255)
-			}
-			b = b.drop(e.first & 255)
-			if k >= 64 {
-				return b
-			}
+		e := t.leaps[b.acc>>(64-acBits)]
+		if next := k + uint32(e>>16); e != 0 && (next <= 64 || next-endOfBlock < 64) {
+			k, b = next, b.drop(uint32(e>>8&255))
+		} else { // the block can end before the last symbol does
+			e := t.entry(b.acc)
+			k, b = k+uint32(e>>24), b.drop(uint32(e&255))
 		}
 	}
+	return b
 }
 
 // entry looks up one symbol at the top of acc.

@@ -9,8 +9,8 @@ const (
 	dcBits = 9
 )
 
-// endOfBlock is how far a block's position moves on where the block ends: beyond what any run can reach.
-const endOfBlock = 80
+// endOfBlock is how far a block's position moves on where the block ends: beyond what any runs of one look-up can reach.
+const endOfBlock = 128
 
 // An entry tells what the bits at hand start with: bits 0-7 the length of code and value, 8-15 of the code alone, 16-23
 // 63 less the length of the value, 24-31 how far the position in the block moves. 0: the code is longer than the look-up.
@@ -26,11 +26,20 @@ type dcTable struct {
 	long    longCodes
 }
 
+// A leap is up to three symbols to pass over. The value of the last one need not fit into the look-up. Bits 0-7 are leapShift less the length
+// of all, 8-15 the length, 16-23 the move. 0: not even the first code fits.
+type leap uint32
+
+// leapShift is what leaves acBits of 64, as the offset of a leap.
+const leapShift = 64 - acBits - 2
+
 type acTable struct {
 	pairs   [1 << acBits]pair
 	entries [1 << acBits]entry
-	place   [256]uint8 // a copy of place, for the assembly
+	leaps   [1 << acBits]leap // if leaping
+	place   [256]uint8        // a copy of place, for the assembly
 	long    longCodes
+	leaping bool
 }
 
 // longCodes finds a code of any length.
@@ -142,7 +151,7 @@ func (t *acTable) build(d definition, vector bool) {
 	if !t.long.build(d, t.entries[:], acBits, kindAC) {
 		return
 	}
-	t.place = place
+	t.place, t.leaping = place, false
 	if vector {
 		t.setVector()
 		return
@@ -151,7 +160,20 @@ func (t *acTable) build(d definition, vector bool) {
 	t.addSeconds()
 }
 
-// The two loops below have no branches, since nothing could foresee them.
+// ready sets leaps, unless they are set. They are made where they are needed, since not all that is read is also passed over.
+func (t *acTable) ready(vector bool) {
+	switch {
+	case t.leaping:
+		return
+	case vector:
+		t.setLeapsVector()
+	default:
+		t.setLeaps()
+	}
+	t.leaping = true
+}
+
+// The loops below have no branches, since nothing could foresee them.
 
 // setSingles sets all pairs to one symbol.
 func (t *acTable) setSingles() {
@@ -173,6 +195,22 @@ func (t *acTable) addSeconds() {
 		fits := ^uint32(int32((n-1)|(acBits-l-n)|(endOfBlock-1-move)) >> 31)
 		both := q.first>>8&255 | l<<8 | q.first>>16<<16
 		t.pairs[i] = pair{p.first + n&fits, p.second ^ (p.second^both)&fits}
+	}
+}
+
+// setLeaps sets all leaps: to one symbol, to which up to two more are added while their codes fit and the block goes on.
+func (t *acTable) setLeaps() {
+	for i, e := range t.entries {
+		l, move := uint32(e&255), uint32(e>>24)
+		for range 2 {
+			e := t.entries[i<<(l&31)&(1<<acBits-1)]
+			code := uint32(e >> 8 & 255)
+			fits := ^uint32(int32((code-1)|(acBits-l-code)|(endOfBlock-1-move)) >> 31)
+			l += uint32(e) & 255 & fits
+			move += uint32(e) >> 24 & fits
+		}
+		some := ^uint32(int32(l-1) >> 31)
+		t.leaps[i] = leap((leapShift - l | l<<8 | move<<16) & some)
 	}
 }
 

@@ -95,6 +95,9 @@ const skipLength = 1 << 10
 
 // skip reads past n MCUs.
 func (l *lane) skip(n int) {
+	if n > 0 && !l.empty {
+		l.ready()
+	}
 	for ; n > 0 && !l.empty; n -= skipLength {
 		k := min(n, skipLength)
 		if l.vector {
@@ -102,6 +105,13 @@ func (l *lane) skip(n int) {
 		} else {
 			l.empty = l.skipScalar(k) < k
 		}
+	}
+}
+
+// ready readies the tables to skip.
+func (l *lane) ready() {
+	for i := range l.units {
+		l.units[i].pred.ac.ready(l.vector)
 	}
 }
 

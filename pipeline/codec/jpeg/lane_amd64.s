@@ -124,10 +124,10 @@ rest:
 	ADDL    BX, R10
 	MOVBLZX 4(DI)(R9*8), BX
 	ADDL    R10, BX
-	MOVBLZX 24576(DI)(R10*1), R10
+	MOVBLZX 32768(DI)(R10*1), R10
 	RORXQ   $0x10, R8, R9
 	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 24576(DI)(BX*1), R10
+	MOVBLZX 32768(DI)(BX*1), R10
 	RORXQ   $0x30, R8, R9
 	MOVW    R9, (SI)(R10*2)
 	CMPL    BX, $0x40
@@ -143,10 +143,10 @@ rest:
 	ADDL    BX, R10
 	MOVBLZX 4(DI)(R9*8), BX
 	ADDL    R10, BX
-	MOVBLZX 24576(DI)(R10*1), R10
+	MOVBLZX 32768(DI)(R10*1), R10
 	RORXQ   $0x10, R8, R9
 	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 24576(DI)(BX*1), R10
+	MOVBLZX 32768(DI)(BX*1), R10
 	RORXQ   $0x30, R8, R9
 	MOVW    R9, (SI)(R10*2)
 	CMPL    BX, $0x40
@@ -162,10 +162,10 @@ rest:
 	ADDL    BX, R10
 	MOVBLZX 4(DI)(R9*8), BX
 	ADDL    R10, BX
-	MOVBLZX 24576(DI)(R10*1), R10
+	MOVBLZX 32768(DI)(R10*1), R10
 	RORXQ   $0x10, R8, R9
 	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 24576(DI)(BX*1), R10
+	MOVBLZX 32768(DI)(BX*1), R10
 	RORXQ   $0x30, R8, R9
 	MOVW    R9, (SI)(R10*2)
 	CMPL    BX, $0x40
@@ -181,10 +181,10 @@ rest:
 	ADDL    BX, R10
 	MOVBLZX 4(DI)(R9*8), BX
 	ADDL    R10, BX
-	MOVBLZX 24576(DI)(R10*1), R10
+	MOVBLZX 32768(DI)(R10*1), R10
 	RORXQ   $0x10, R8, R9
 	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 24576(DI)(BX*1), R10
+	MOVBLZX 32768(DI)(BX*1), R10
 	RORXQ   $0x30, R8, R9
 	MOVW    R9, (SI)(R10*2)
 	CMPL    BX, $0x40
@@ -205,7 +205,7 @@ restend:
 	SHLXQ   DI, AX, AX
 	SUBQ    DI, CX
 	LEAL    -65(BX), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     restendended
 	RORXQ   $0x30, R8, BX
 	CMPB    DI, R8
@@ -244,19 +244,19 @@ restmissaclonger:
 	MOVL  $0x00000040, R9
 	SUBL  R8, R9
 	SHRXQ R9, AX, R9
-	CMPL  R9, 24832(DI)(R8*4)
+	CMPL  R9, 33024(DI)(R8*4)
 	JLE   restmissacfound
 	INCL  R8
 	CMPL  R8, $0x11
 	JNE   restmissaclonger
-	MOVB  $0x01, 25248(DI)
+	MOVB  $0x01, 33440(DI)
 	XORL  R9, R9
 	JMP   restmissacsymbol
 
 restmissacfound:
-	ADDL    24900(DI)(R8*4), R9
+	ADDL    33092(DI)(R8*4), R9
 	MOVBLZX R9, R9
-	MOVBLZX 24984(DI)(R9*1), R9
+	MOVBLZX 33176(DI)(R9*1), R9
 
 restmissacsymbol:
 	MOVL R9, R10
@@ -267,7 +267,7 @@ restmissacsymbol:
 	JNZ  restmisssized
 	CMPL R11, $0x10
 	JE   restmisssized
-	MOVL $0x00000050, R11
+	MOVL $0x00000080, R11
 
 restmisssized:
 	SHLL $0x18, R11
@@ -298,12 +298,12 @@ restmissac:
 	ADDL    R9, BX
 	SHLXQ   R8, AX, AX
 	SUBQ    R8, CX
-	MOVBLZX 24576(DI)(BX*1), R9
+	MOVBLZX 32768(DI)(BX*1), R9
 	MOVW    R10, (SI)(R9*2)
 	CMPL    BX, $0x40
 	JCS     rest
 	LEAL    -65(BX), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     restmissover
 	MOVW    R10, 126(SI)
 
@@ -553,10 +553,10 @@ both:
 	ADDL    BX, R15
 	MOVBLZX 4(R12)(R14*8), BX
 	ADDL    R15, BX
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 24576(R12)(BX*1), R15
+	MOVBLZX 32768(R12)(BX*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (SI)(R15*2)
 	CMPL    BX, $0x40
@@ -572,10 +572,10 @@ both:
 	ADDL    R10, R15
 	MOVBLZX 4(R12)(R14*8), R10
 	ADDL    R15, R10
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 24576(R12)(R10*1), R15
+	MOVBLZX 32768(R12)(R10*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (R11)(R15*2)
 	CMPL    R10, $0x40
@@ -591,10 +591,10 @@ both:
 	ADDL    BX, R15
 	MOVBLZX 4(R12)(R14*8), BX
 	ADDL    R15, BX
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 24576(R12)(BX*1), R15
+	MOVBLZX 32768(R12)(BX*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (SI)(R15*2)
 	CMPL    BX, $0x40
@@ -610,10 +610,10 @@ both:
 	ADDL    R10, R15
 	MOVBLZX 4(R12)(R14*8), R10
 	ADDL    R15, R10
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 24576(R12)(R10*1), R15
+	MOVBLZX 32768(R12)(R10*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (R11)(R15*2)
 	CMPL    R10, $0x40
@@ -629,10 +629,10 @@ both:
 	ADDL    BX, R15
 	MOVBLZX 4(R12)(R14*8), BX
 	ADDL    R15, BX
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 24576(R12)(BX*1), R15
+	MOVBLZX 32768(R12)(BX*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (SI)(R15*2)
 	CMPL    BX, $0x40
@@ -648,10 +648,10 @@ both:
 	ADDL    R10, R15
 	MOVBLZX 4(R12)(R14*8), R10
 	ADDL    R15, R10
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 24576(R12)(R10*1), R15
+	MOVBLZX 32768(R12)(R10*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (R11)(R15*2)
 	CMPL    R10, $0x40
@@ -667,10 +667,10 @@ both:
 	ADDL    BX, R15
 	MOVBLZX 4(R12)(R14*8), BX
 	ADDL    R15, BX
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 24576(R12)(BX*1), R15
+	MOVBLZX 32768(R12)(BX*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (SI)(R15*2)
 	CMPL    BX, $0x40
@@ -686,10 +686,10 @@ both:
 	ADDL    R10, R15
 	MOVBLZX 4(R12)(R14*8), R10
 	ADDL    R15, R10
-	MOVBLZX 24576(R12)(R15*1), R15
+	MOVBLZX 32768(R12)(R15*1), R15
 	RORXQ   $0x10, R13, R14
 	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 24576(R12)(R10*1), R15
+	MOVBLZX 32768(R12)(R10*1), R15
 	RORXQ   $0x30, R13, R14
 	MOVW    R14, (R11)(R15*2)
 	CMPL    R10, $0x40
@@ -710,7 +710,7 @@ firstEnd:
 	SHLXQ   R14, AX, AX
 	SUBQ    R14, CX
 	LEAL    -65(BX), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     firstEndended
 	RORXQ   $0x30, R13, BX
 	CMPB    R14, R13
@@ -746,10 +746,10 @@ secondRest:
 	ADDL    R10, R13
 	MOVBLZX 4(R12)(SI*8), R10
 	ADDL    R13, R10
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, BX, SI
 	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 24576(R12)(R10*1), R13
+	MOVBLZX 32768(R12)(R10*1), R13
 	RORXQ   $0x30, BX, SI
 	MOVW    SI, (R11)(R13*2)
 	CMPL    R10, $0x40
@@ -765,10 +765,10 @@ secondRest:
 	ADDL    R10, R13
 	MOVBLZX 4(R12)(SI*8), R10
 	ADDL    R13, R10
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, BX, SI
 	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 24576(R12)(R10*1), R13
+	MOVBLZX 32768(R12)(R10*1), R13
 	RORXQ   $0x30, BX, SI
 	MOVW    SI, (R11)(R13*2)
 	CMPL    R10, $0x40
@@ -784,10 +784,10 @@ secondRest:
 	ADDL    R10, R13
 	MOVBLZX 4(R12)(SI*8), R10
 	ADDL    R13, R10
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, BX, SI
 	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 24576(R12)(R10*1), R13
+	MOVBLZX 32768(R12)(R10*1), R13
 	RORXQ   $0x30, BX, SI
 	MOVW    SI, (R11)(R13*2)
 	CMPL    R10, $0x40
@@ -803,10 +803,10 @@ secondRest:
 	ADDL    R10, R13
 	MOVBLZX 4(R12)(SI*8), R10
 	ADDL    R13, R10
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, BX, SI
 	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 24576(R12)(R10*1), R13
+	MOVBLZX 32768(R12)(R10*1), R13
 	RORXQ   $0x30, BX, SI
 	MOVW    SI, (R11)(R13*2)
 	CMPL    R10, $0x40
@@ -827,7 +827,7 @@ secondRestend:
 	SHLXQ   SI, DI, DI
 	SUBQ    SI, R8
 	LEAL    -65(R10), R10
-	CMPL    R10, $0x10
+	CMPL    R10, $0x40
 	JCC     secondRestendended
 	RORXQ   $0x30, BX, R10
 	CMPB    SI, BL
@@ -866,19 +866,19 @@ secondRestmissaclonger:
 	MOVL  $0x00000040, SI
 	SUBL  BX, SI
 	SHRXQ SI, DI, SI
-	CMPL  SI, 24832(R12)(BX*4)
+	CMPL  SI, 33024(R12)(BX*4)
 	JLE   secondRestmissacfound
 	INCL  BX
 	CMPL  BX, $0x11
 	JNE   secondRestmissaclonger
-	MOVB  $0x01, 25248(R12)
+	MOVB  $0x01, 33440(R12)
 	XORL  SI, SI
 	JMP   secondRestmissacsymbol
 
 secondRestmissacfound:
-	ADDL    24900(R12)(BX*4), SI
+	ADDL    33092(R12)(BX*4), SI
 	MOVBLZX SI, SI
-	MOVBLZX 24984(R12)(SI*1), SI
+	MOVBLZX 33176(R12)(SI*1), SI
 
 secondRestmissacsymbol:
 	MOVL SI, R13
@@ -889,7 +889,7 @@ secondRestmissacsymbol:
 	JNZ  secondRestmisssized
 	CMPL R14, $0x10
 	JE   secondRestmisssized
-	MOVL $0x00000050, R14
+	MOVL $0x00000080, R14
 
 secondRestmisssized:
 	SHLL $0x18, R14
@@ -920,12 +920,12 @@ secondRestmissac:
 	ADDL    SI, R10
 	SHLXQ   BX, DI, DI
 	SUBQ    BX, R8
-	MOVBLZX 24576(R12)(R10*1), SI
+	MOVBLZX 32768(R12)(R10*1), SI
 	MOVW    R13, (R11)(SI*2)
 	CMPL    R10, $0x40
 	JCS     secondRest
 	LEAL    -65(R10), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     secondRestmissover
 	MOVW    R13, 126(R11)
 
@@ -948,7 +948,7 @@ secondEnd:
 	SHLXQ   R14, DI, DI
 	SUBQ    R14, R8
 	LEAL    -65(R10), R10
-	CMPL    R10, $0x10
+	CMPL    R10, $0x40
 	JCC     secondEndended
 	RORXQ   $0x30, R13, R10
 	CMPB    R14, R13
@@ -984,10 +984,10 @@ firstRest:
 	ADDL    BX, R13
 	MOVBLZX 4(R12)(R11*8), BX
 	ADDL    R13, BX
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, R10, R11
 	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 24576(R12)(BX*1), R13
+	MOVBLZX 32768(R12)(BX*1), R13
 	RORXQ   $0x30, R10, R11
 	MOVW    R11, (SI)(R13*2)
 	CMPL    BX, $0x40
@@ -1003,10 +1003,10 @@ firstRest:
 	ADDL    BX, R13
 	MOVBLZX 4(R12)(R11*8), BX
 	ADDL    R13, BX
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, R10, R11
 	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 24576(R12)(BX*1), R13
+	MOVBLZX 32768(R12)(BX*1), R13
 	RORXQ   $0x30, R10, R11
 	MOVW    R11, (SI)(R13*2)
 	CMPL    BX, $0x40
@@ -1022,10 +1022,10 @@ firstRest:
 	ADDL    BX, R13
 	MOVBLZX 4(R12)(R11*8), BX
 	ADDL    R13, BX
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, R10, R11
 	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 24576(R12)(BX*1), R13
+	MOVBLZX 32768(R12)(BX*1), R13
 	RORXQ   $0x30, R10, R11
 	MOVW    R11, (SI)(R13*2)
 	CMPL    BX, $0x40
@@ -1041,10 +1041,10 @@ firstRest:
 	ADDL    BX, R13
 	MOVBLZX 4(R12)(R11*8), BX
 	ADDL    R13, BX
-	MOVBLZX 24576(R12)(R13*1), R13
+	MOVBLZX 32768(R12)(R13*1), R13
 	RORXQ   $0x10, R10, R11
 	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 24576(R12)(BX*1), R13
+	MOVBLZX 32768(R12)(BX*1), R13
 	RORXQ   $0x30, R10, R11
 	MOVW    R11, (SI)(R13*2)
 	CMPL    BX, $0x40
@@ -1065,7 +1065,7 @@ firstRestend:
 	SHLXQ   R11, AX, AX
 	SUBQ    R11, CX
 	LEAL    -65(BX), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     firstRestendended
 	RORXQ   $0x30, R10, BX
 	CMPB    R11, R10
@@ -1104,19 +1104,19 @@ firstRestmissaclonger:
 	MOVL  $0x00000040, R11
 	SUBL  R10, R11
 	SHRXQ R11, AX, R11
-	CMPL  R11, 24832(R12)(R10*4)
+	CMPL  R11, 33024(R12)(R10*4)
 	JLE   firstRestmissacfound
 	INCL  R10
 	CMPL  R10, $0x11
 	JNE   firstRestmissaclonger
-	MOVB  $0x01, 25248(R12)
+	MOVB  $0x01, 33440(R12)
 	XORL  R11, R11
 	JMP   firstRestmissacsymbol
 
 firstRestmissacfound:
-	ADDL    24900(R12)(R10*4), R11
+	ADDL    33092(R12)(R10*4), R11
 	MOVBLZX R11, R11
-	MOVBLZX 24984(R12)(R11*1), R11
+	MOVBLZX 33176(R12)(R11*1), R11
 
 firstRestmissacsymbol:
 	MOVL R11, R13
@@ -1127,7 +1127,7 @@ firstRestmissacsymbol:
 	JNZ  firstRestmisssized
 	CMPL R14, $0x10
 	JE   firstRestmisssized
-	MOVL $0x00000050, R14
+	MOVL $0x00000080, R14
 
 firstRestmisssized:
 	SHLL $0x18, R14
@@ -1158,12 +1158,12 @@ firstRestmissac:
 	ADDL    R11, BX
 	SHLXQ   R10, AX, AX
 	SUBQ    R10, CX
-	MOVBLZX 24576(R12)(BX*1), R11
+	MOVBLZX 32768(R12)(BX*1), R11
 	MOVW    R13, (SI)(R11*2)
 	CMPL    BX, $0x40
 	JCS     firstRest
 	LEAL    -65(BX), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     firstRestmissover
 	MOVW    R13, 126(SI)
 
@@ -1196,19 +1196,19 @@ firstMissaclonger:
 	MOVL  $0x00000040, R14
 	SUBL  R13, R14
 	SHRXQ R14, AX, R14
-	CMPL  R14, 24832(R12)(R13*4)
+	CMPL  R14, 33024(R12)(R13*4)
 	JLE   firstMissacfound
 	INCL  R13
 	CMPL  R13, $0x11
 	JNE   firstMissaclonger
-	MOVB  $0x01, 25248(R12)
+	MOVB  $0x01, 33440(R12)
 	XORL  R14, R14
 	JMP   firstMissacsymbol
 
 firstMissacfound:
-	ADDL    24900(R12)(R13*4), R14
+	ADDL    33092(R12)(R13*4), R14
 	MOVBLZX R14, R14
-	MOVBLZX 24984(R12)(R14*1), R14
+	MOVBLZX 33176(R12)(R14*1), R14
 
 firstMissacsymbol:
 	MOVL R14, R15
@@ -1219,7 +1219,7 @@ firstMissacsymbol:
 	JNZ  firstMisssized
 	CMPL BP, $0x10
 	JE   firstMisssized
-	MOVL $0x00000050, BP
+	MOVL $0x00000080, BP
 
 firstMisssized:
 	SHLL $0x18, BP
@@ -1250,12 +1250,12 @@ firstMissac:
 	ADDL    R14, BX
 	SHLXQ   R13, AX, AX
 	SUBQ    R13, CX
-	MOVBLZX 24576(R12)(BX*1), R14
+	MOVBLZX 32768(R12)(BX*1), R14
 	MOVW    R15, (SI)(R14*2)
 	CMPL    BX, $0x40
 	JCS     both
 	LEAL    -65(BX), BX
-	CMPL    BX, $0x10
+	CMPL    BX, $0x40
 	JCC     firstMissover
 	MOVW    R15, 126(SI)
 
@@ -1288,19 +1288,19 @@ secondMissaclonger:
 	MOVL  $0x00000040, R14
 	SUBL  R13, R14
 	SHRXQ R14, DI, R14
-	CMPL  R14, 24832(R12)(R13*4)
+	CMPL  R14, 33024(R12)(R13*4)
 	JLE   secondMissacfound
 	INCL  R13
 	CMPL  R13, $0x11
 	JNE   secondMissaclonger
-	MOVB  $0x01, 25248(R12)
+	MOVB  $0x01, 33440(R12)
 	XORL  R14, R14
 	JMP   secondMissacsymbol
 
 secondMissacfound:
-	ADDL    24900(R12)(R13*4), R14
+	ADDL    33092(R12)(R13*4), R14
 	MOVBLZX R14, R14
-	MOVBLZX 24984(R12)(R14*1), R14
+	MOVBLZX 33176(R12)(R14*1), R14
 
 secondMissacsymbol:
 	MOVL R14, R15
@@ -1311,7 +1311,7 @@ secondMissacsymbol:
 	JNZ  secondMisssized
 	CMPL BP, $0x10
 	JE   secondMisssized
-	MOVL $0x00000050, BP
+	MOVL $0x00000080, BP
 
 secondMisssized:
 	SHLL $0x18, BP
@@ -1342,12 +1342,12 @@ secondMissac:
 	ADDL    R14, R10
 	SHLXQ   R13, DI, DI
 	SUBQ    R13, R8
-	MOVBLZX 24576(R12)(R10*1), R14
+	MOVBLZX 32768(R12)(R10*1), R14
 	MOVW    R15, (R11)(R14*2)
 	CMPL    R10, $0x40
 	JCS     both
 	LEAL    -65(R10), R10
-	CMPL    R10, $0x10
+	CMPL    R10, $0x40
 	JCC     secondMissover
 	MOVW    R15, 126(R11)
 
@@ -1388,7 +1388,7 @@ done:
 	RET
 
 // func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
-// Requires: BMI2, CMOV
+// Requires: BMI2
 TEXT ·skipRun(SB), NOSPLIT, $16-64
 	MOVQ bits+8(FP), DX
 	MOVQ (DX), AX
@@ -1481,86 +1481,136 @@ dc:
 	SUBQ  DI, CX
 	MOVL  $0x00000001, BX
 	MOVQ  8(SI), SI
+	LEAQ  24576(SI), R10
 
-rest:
+leaps:
+	MOVQ    AX, R8
+	SHRQ    $0x33, R8
+	ANDL    $0x00001ffc, R8
+	MOVL    (R10)(R8*1), DI
 	MOVBLZX CL, CX
-	MOVQ    (DX), DI
-	BSWAPQ  DI
-	SHRXQ   CX, DI, DI
-	ORQ     DI, AX
-	MOVL    CX, DI
-	SHRL    $0x03, DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
-	SUBQ    DI, DX
+	SUBQ    R8, DX
 	ORL     $0x38, CX
-	MOVQ    AX, R8
-	SHRQ    $0x35, R8
-	MOVQ    (SI)(R8*8), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	MOVBLZX 1(SI)(R8*8), R9
-	ADDL    BX, R9
-	MOVBLZX 4(SI)(R8*8), BX
-	ADDL    R9, BX
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    AX, R8
-	SHRQ    $0x35, R8
-	MOVQ    (SI)(R8*8), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	MOVBLZX 1(SI)(R8*8), R9
-	ADDL    BX, R9
-	MOVBLZX 4(SI)(R8*8), BX
-	ADDL    R9, BX
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    AX, R8
-	SHRQ    $0x35, R8
-	MOVQ    (SI)(R8*8), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	MOVBLZX 1(SI)(R8*8), R9
-	ADDL    BX, R9
-	MOVBLZX 4(SI)(R8*8), BX
-	ADDL    R9, BX
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    AX, R8
-	SHRQ    $0x35, R8
-	MOVQ    (SI)(R8*8), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	MOVBLZX 1(SI)(R8*8), R9
-	ADDL    BX, R9
-	MOVBLZX 4(SI)(R8*8), BX
-	ADDL    R9, BX
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	JMP     rest
 
-restend:
-	RORXQ   $0x20, DI, SI
-	MOVBLZX SI, SI
-	MOVL    BX, R8
-	SUBL    SI, R8
-	RORXQ   $0x28, DI, SI
-	CMPL    R8, $0x40
-	CMOVLCC R8, BX
-	CMOVQCS DI, SI
-	SHLXQ   SI, AX, AX
-	SUBQ    SI, CX
-	JMP     unit
+leap:
+	MOVL    DI, R9
+	TESTL   DI, DI
+	JZ      miss
+	SHRXQ   DI, AX, R8
+	ANDL    $0x00001ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, DI, R9
+	MOVL    (R10)(R8*1), DI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVBLZX CL, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	MOVL    DI, R9
+	TESTL   DI, DI
+	JZ      miss
+	SHRXQ   DI, AX, R8
+	ANDL    $0x00001ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, DI, R9
+	MOVL    (R10)(R8*1), DI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVBLZX CL, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	MOVL    DI, R9
+	TESTL   DI, DI
+	JZ      miss
+	SHRXQ   DI, AX, R8
+	ANDL    $0x00001ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, DI, R9
+	MOVL    (R10)(R8*1), DI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVBLZX CL, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	MOVL    DI, R9
+	TESTL   DI, DI
+	JZ      miss
+	SHRXQ   DI, AX, R8
+	ANDL    $0x00001ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, DI, R9
+	MOVL    (R10)(R8*1), DI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVBLZX CL, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	JMP     leap
 
-restmiss:
+end:
+	LEAL -128(BX), R8
+	CMPL R8, $0x40
+	JCS  ended
+	CMPL BX, $0x40
+	JNE  before
+
+ended:
+	SHRL  $0x08, DI
+	SHLXQ DI, AX, AX
+	SUBQ  DI, CX
+	JMP   unit
+
+before:
+	SUBL R9, BX
+
+miss:
 	MOVBLZX CL, CX
 	MOVQ    (DX), DI
 	BSWAPQ  DI
@@ -1575,57 +1625,57 @@ restmiss:
 	SHRQ    $0x35, DI
 	MOVL    16384(SI)(DI*4), DI
 	TESTL   DI, DI
-	JNZ     restmissac
+	JNZ     missac
 	MOVL    $0x0000000c, DI
 
-restmissaclonger:
+missaclonger:
 	MOVL  $0x00000040, R8
 	SUBL  DI, R8
 	SHRXQ R8, AX, R8
-	CMPL  R8, 24832(SI)(DI*4)
-	JLE   restmissacfound
+	CMPL  R8, 33024(SI)(DI*4)
+	JLE   missacfound
 	INCL  DI
 	CMPL  DI, $0x11
-	JNE   restmissaclonger
-	MOVB  $0x01, 25248(SI)
+	JNE   missaclonger
+	MOVB  $0x01, 33440(SI)
 	XORL  R8, R8
-	JMP   restmissacsymbol
+	JMP   missacsymbol
 
-restmissacfound:
-	ADDL    24900(SI)(DI*4), R8
+missacfound:
+	ADDL    33092(SI)(DI*4), R8
 	MOVBLZX R8, R8
-	MOVBLZX 24984(SI)(R8*1), R8
+	MOVBLZX 33176(SI)(R8*1), R8
 
-restmissacsymbol:
+missacsymbol:
 	MOVL R8, R9
-	MOVL R8, R10
-	SHRL $0x04, R10
-	INCL R10
+	MOVL R8, R11
+	SHRL $0x04, R11
+	INCL R11
 	ANDL $0x0f, R9
-	JNZ  restmisssized
-	CMPL R10, $0x10
-	JE   restmisssized
-	MOVL $0x00000050, R10
+	JNZ  misssized
+	CMPL R11, $0x10
+	JE   misssized
+	MOVL $0x00000080, R11
 
-restmisssized:
-	SHLL $0x18, R10
+misssized:
+	SHLL $0x18, R11
 	MOVL DI, R8
 	SHLL $0x08, R8
-	ORL  R8, R10
+	ORL  R8, R11
 	ADDL R9, DI
-	ORL  R10, DI
+	ORL  R11, DI
 	XORL $0x3f, R9
 	SHLL $0x10, R9
 	ORL  R9, DI
 
-restmissac:
+missac:
 	MOVL  DI, R8
 	SHRL  $0x18, R8
 	ADDL  R8, BX
 	SHLXQ DI, AX, AX
 	SUBQ  DI, CX
 	CMPL  BX, $0x40
-	JCS   rest
+	JCS   leaps
 
 unit:
 	ADDQ $0x40, (SP)
@@ -1728,7 +1778,7 @@ single:
 	MOVL         $0x0000000b, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y3
-	MOVL         $0x0000004f, AX
+	MOVL         $0x0000007f, AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y4
 	MOVL         $0x000007ff, AX
@@ -1780,6 +1830,108 @@ second:
 	ADDQ       $0x40, DX
 	CMPQ       DX, BX
 	JNE        second
+	VZEROUPPER
+	RET
+
+DATA leapNumbers<>+0(SB)/4, $0x00000000
+DATA leapNumbers<>+4(SB)/4, $0x00000001
+DATA leapNumbers<>+8(SB)/4, $0x00000002
+DATA leapNumbers<>+12(SB)/4, $0x00000003
+DATA leapNumbers<>+16(SB)/4, $0x00000004
+DATA leapNumbers<>+20(SB)/4, $0x00000005
+DATA leapNumbers<>+24(SB)/4, $0x00000006
+DATA leapNumbers<>+28(SB)/4, $0x00000007
+GLOBL leapNumbers<>(SB), RODATA|NOPTR, $32
+
+// func setLeaps(entries *uint32, leaps *uint32)
+// Requires: AVX, AVX2
+TEXT ·setLeaps(SB), NOSPLIT, $0-16
+	MOVQ         entries+0(FP), AX
+	MOVQ         leaps+8(FP), CX
+	MOVL         $0x000000ff, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x000007ff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x0000000b, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x0000007f, DX
+	VMOVD        DX, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x00000008, DX
+	VMOVD        DX, X4
+	VPBROADCASTD X4, Y5
+	MOVL         $0x00000033, DX
+	VMOVD        DX, X4
+	VPBROADCASTD X4, Y6
+	VMOVDQU      leapNumbers<>+0(SB), Y4
+	MOVQ         AX, DX
+	LEAQ         8192(AX), BX
+
+leap:
+	VMOVDQU    (DX), Y7
+	VPAND      Y0, Y7, Y8
+	VPSRLD     $0x18, Y7, Y7
+	VPSLLVD    Y8, Y4, Y9
+	VPAND      Y1, Y9, Y9
+	VPXOR      Y10, Y10, Y10
+	VPCMPEQD   Y11, Y11, Y11
+	VPGATHERDD Y11, (AX)(Y9*4), Y10
+	VPSLLD     $0x10, Y10, Y9
+	VPSRLD     $0x18, Y9, Y9
+	VPSUBD     Y8, Y2, Y11
+	VPSUBD     Y9, Y11, Y11
+	VPSUBD     Y7, Y3, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPADDD     Y13, Y9, Y13
+	VPOR       Y13, Y11, Y11
+	VPOR       Y12, Y11, Y11
+	VPCMPEQD   Y9, Y9, Y9
+	VPCMPGTD   Y9, Y11, Y11
+	VPAND      Y11, Y10, Y10
+	VPSRLD     $0x18, Y10, Y9
+	VPADDD     Y9, Y7, Y7
+	VPAND      Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPSLLVD    Y8, Y4, Y9
+	VPAND      Y1, Y9, Y9
+	VPXOR      Y10, Y10, Y10
+	VPCMPEQD   Y11, Y11, Y11
+	VPGATHERDD Y11, (AX)(Y9*4), Y10
+	VPSLLD     $0x10, Y10, Y9
+	VPSRLD     $0x18, Y9, Y9
+	VPSUBD     Y8, Y2, Y11
+	VPSUBD     Y9, Y11, Y11
+	VPSUBD     Y7, Y3, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPADDD     Y13, Y9, Y13
+	VPOR       Y13, Y11, Y11
+	VPOR       Y12, Y11, Y11
+	VPCMPEQD   Y9, Y9, Y9
+	VPCMPGTD   Y9, Y11, Y11
+	VPAND      Y11, Y10, Y10
+	VPSRLD     $0x18, Y10, Y9
+	VPADDD     Y9, Y7, Y7
+	VPAND      Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPCMPEQD   Y10, Y10, Y10
+	VPADDD     Y10, Y8, Y10
+	VPCMPEQD   Y9, Y9, Y9
+	VPCMPGTD   Y9, Y10, Y10
+	VPSUBD     Y8, Y6, Y9
+	VPSLLD     $0x08, Y8, Y8
+	VPOR       Y8, Y9, Y9
+	VPSLLD     $0x10, Y7, Y7
+	VPOR       Y7, Y9, Y9
+	VPAND      Y10, Y9, Y9
+	VMOVDQU    Y9, (CX)
+	ADDQ       $0x20, DX
+	ADDQ       $0x20, CX
+	VPADDD     Y5, Y4, Y4
+	CMPQ       DX, BX
+	JNE        leap
 	VZEROUPPER
 	RET
 
@@ -2102,7 +2254,7 @@ symbol:
 	SUBQ    R13, DX
 	ORL     $0x38, CX
 	MOVL    R11, R13
-	ANDL    $0x40030000, R13
+	ANDL    $0x80030000, R13
 	CMPL    R13, $0x00020000
 	JNE     special
 	MOVL    R11, R13

@@ -28,13 +28,15 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 	}{
 		{"acBits", acBits, 11},
 		{"dcBits", dcBits, 9},
-		{"endOfBlock", endOfBlock, 80},
+		{"endOfBlock", endOfBlock, 128},
+		{"leapShift", leapShift, 51},
 		{"dcTable.entries", unsafe.Offsetof(d.entries), 0},
 		{"dcTable.long", unsafe.Offsetof(d.long), 4 << dcBits},
 		{"acTable.pairs", unsafe.Offsetof(a.pairs), 0},
 		{"acTable.entries", unsafe.Offsetof(a.entries), 8 << acBits},
-		{"acTable.place", unsafe.Offsetof(a.place), 12 << acBits},
-		{"acTable.long", unsafe.Offsetof(a.long), 12<<acBits + 256},
+		{"acTable.leaps", unsafe.Offsetof(a.leaps), 12 << acBits},
+		{"acTable.place", unsafe.Offsetof(a.place), 16 << acBits},
+		{"acTable.long", unsafe.Offsetof(a.long), 16<<acBits + 256},
 		{"longCodes.last", unsafe.Offsetof(l.last), 0},
 		{"longCodes.offset", unsafe.Offsetof(l.offset), 68},
 		{"longCodes.def", unsafe.Offsetof(l.def), 136},
@@ -76,6 +78,7 @@ func randomLane(r *rand.Rand) *lane {
 	for i := range 2 {
 		dc[i].build(randomDefinition(r, 16))
 		ac[i].build(randomDefinition(r, 256), false)
+		ac[i].ready(false)
 	}
 	for i := range l.preds {
 		l.preds[i] = predictor{dc: &dc[i&1], ac: &ac[i&1], last: int32(r.IntN(4096) - 2048)}
@@ -147,6 +150,8 @@ func TestPairs(t *testing.T) {
 		d := randomDefinition(rand.New(rand.NewPCG(seed, 6)), 256)
 		got.build(d, true)
 		want.build(d, false)
+		got.ready(true)
+		want.ready(false)
 		if got != want {
 			t.Fatalf("seed %d: other tables", seed)
 		}

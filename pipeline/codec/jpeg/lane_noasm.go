@@ -12,6 +12,8 @@ func readBothVector(_, _ *lane, _, _ []kernel.Block, _ int) int { return 0 }
 
 func (t *acTable) setVector() {}
 
+func (t *acTable) setLeapsVector() {}
+
 func (l *lane) skipVector(n int) int { return l.skipScalar(n) }
 
 func (c *coder) readBandsVector(_ []kernel.Block, _ []uint64) int { return 0 }

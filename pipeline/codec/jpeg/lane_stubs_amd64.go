@@ -24,6 +24,11 @@ func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, l
 //go:noescape
 func setPairs(entries *uint32, pairs *uint32)
 
+// setLeaps is what acTable.setLeaps does.
+//
+//go:noescape
+func setLeaps(entries *uint32, leaps *uint32)
+
 // readFirstBands reads the bands of count neighbouring blocks for the first time, and returns how many blocks it left, and ended.
 //
 //go:noescape

@@ -14,7 +14,8 @@ const (
 	dcLong = 4 << dcBits // in a dcTable
 
 	acEntries = 8 << acBits // in an acTable
-	acPlace   = acEntries + 4<<acBits
+	acLeaps   = acEntries + 4<<acBits
+	acPlace   = acLeaps + 4<<acBits
 	acLong    = acPlace + 256
 
 	longLast, longOffset, longSymbols, longMissed = 0, 68, 136 + 16, 416 // in longCodes
@@ -24,7 +25,9 @@ const (
 	unitBytes                               = 64
 	bitsAcc, bitsN, bitsAt                  = 0, 8, 16
 
-	endOfBlock = 80
+	endOfBlock = 128
+
+	leapShift = 64 - acBits - 2
 
 	lookUps  = 4  // of acBits, which a refill has bits for
 	refilled = 56 // bits that a refill brings
@@ -38,6 +41,7 @@ func main() {
 	readTwo()
 	skip()
 	pairs()
+	leaps()
 	firstBands()
 	refineBands()
 	Generate()

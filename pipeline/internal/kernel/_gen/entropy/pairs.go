@@ -80,7 +80,7 @@ func seconds(p, at, end reg.Register, numbers Mem, number, eight reg.VecVirtual)
 	byteOf(first, 1, move)
 	VPSLLVD(l, number, rest)
 	VPAND(inside, rest, rest)
-	nextFirst, nextSecond := gather(p, rest, 0), gather(p, rest, 4)
+	nextFirst, nextSecond := gather(p, rest, 8, 0), gather(p, rest, 8, 4)
 	n, fits := YMM(), YMM()
 	byteOf(nextSecond, 1, n)
 	VPSUBD(l, top, fits)
@@ -130,12 +130,12 @@ func put(at reg.Register, first, second reg.VecVirtual) {
 	VMOVDQU(a, Mem{Base: at, Disp: 32})
 }
 
-// gather is the dwords at p of pairs.
-func gather(p reg.Register, pairs reg.VecVirtual, at int) reg.VecVirtual {
+// gather is the dwords at `at` of the elements of an array, whose size is scale.
+func gather(p reg.Register, elements reg.VecVirtual, scale uint8, at int) reg.VecVirtual {
 	v, all := YMM(), YMM()
 	VPXOR(v, v, v)
 	VPCMPEQD(all, all, all)
-	VPGATHERDD(all, Mem{Base: p, Index: pairs, Scale: 8, Disp: at}, v)
+	VPGATHERDD(all, Mem{Base: p, Index: elements, Scale: scale, Disp: at}, v)
 	return v
 }
 

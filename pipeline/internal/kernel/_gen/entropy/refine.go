@@ -124,7 +124,7 @@ func (r *refiner) list() {
 
 // new is the new coefficient of e. It goes to label special with an e that has none.
 func (r *refiner) new(e reg.GPVirtual) reg.GPVirtual {
-	const end, sized, zeros = 1 << 30, 1 << 17, 1 << 16 // set in what ends a block, in all but 0, and in sixteen zeros
+	const end, sized, zeros = 1 << 31, 1 << 17, 1 << 16 // set in what ends a block, in all but 0, and in sixteen zeros
 	v, t := GP64(), GP64()
 	MOVL(e.As32(), t.As32())
 	ANDL(U32(end|sized|zeros), t.As32())

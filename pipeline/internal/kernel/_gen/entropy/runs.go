@@ -44,7 +44,7 @@ func skip() {
 	Pragma("noescape")
 	Doc("skipRun is readRun without a place for the blocks.")
 	l := newLane("", false)
-	turns([]*lane{l}, func() { l.rest("rest", l.block("", true), "unit") })
+	turns([]*lane{l}, func() { l.leap(l.block("", true), "unit") })
 }
 
 // turns loops over MCUs m to last-1 and their units. decode gets every lane at the same unit of the same MCU and goes
