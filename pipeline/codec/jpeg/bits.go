@@ -84,7 +84,9 @@ func (t *acTable) rest(data []byte, b bits, out *kernel.Block) bits {
 		b = b.refill(data)
 		for range 4 { // four look-ups take 44 of 56 bits
 			e := t.pairs[b.acc>>(64-acBits)]
-			if e.first == 0 {
+			k2 := k + e.first>>8&255
+			k1 := k2 + uint32(int8(e.second))
+			if e.first == 0 || k1 >= 64 && k1 != k2 { // no pair, or the second symbol is beyond the block
 				b = b.refill(data)
 				e := t.entry(b.acc)
 				v := int16(value(b.acc, e))
@@ -97,19 +99,14 @@ func (t *acTable) rest(data []byte, b bits, out *kernel.Block) bits {
 				}
 				break
 			}
-			k1 := k + e.first>>8&255
-			k = k1 + e.second&255
+			k = k2
 			out[place[uint8(k1)]&63] = int16(e.first >> 16)
 			out[place[uint8(k)]&63] = int16(e.second >> 16)
+			b = b.drop(e.second >> 8 & 255)
 			if k >= 64 {
-				if k1 >= 64 { // the first symbol ends the block
-					overrun(out, k1, int16(e.first>>16))
-					return b.drop(e.second >> 8 & 255)
-				}
 				overrun(out, k, int16(e.second>>16))
-				return b.drop(e.first & 255)
+				return b
 			}
-			b = b.drop(e.first & 255)
 		}
 	}
 }

@@ -16,9 +16,9 @@ const endOfBlock = 128
 // 63 less the length of the value, 24-31 how far the position in the block moves. 0: the code is longer than the look-up.
 type entry uint32
 
-// A pair is up to two symbols with their values. Of first bits 0-7 are the length of all, 8-15 the first symbol's move, 16-31
-// its value; of second bits 0-7 are the second symbol's move, 8-15 the length of the first one, 16-31 the second one's
-// value. A single symbol has a second move of 0 and its value twice. first is 0 where not even the first symbol fits.
+// A pair is up to two symbols with their values. Of first bits 0-7 are pairShift less the length of both, 8-15 the move of both, 16-31 the first
+// symbol's value; of second bits 0-7 are the second symbol's move, negative, 8-15 the length of both, 16-31 the second one's value. A single symbol has
+// a second move of 0 and its value twice. Where not even the first symbol fits, first is 0 and second its entry.
 type pair struct{ first, second uint32 }
 
 type dcTable struct {
@@ -30,8 +30,11 @@ type dcTable struct {
 // of all, 8-15 the length, 16-23 the move. 0: not even the first code fits.
 type leap uint32
 
-// leapShift is what leaves acBits of 64, as the offset of a leap.
-const leapShift = 64 - acBits - 2
+// Shifts that leave the first acBits of 64, as the offset of a pair and of a leap.
+const (
+	pairShift = 64 - acBits - 3
+	leapShift = 64 - acBits - 2
+)
 
 type acTable struct {
 	pairs   [1 << acBits]pair
@@ -156,8 +159,7 @@ func (t *acTable) build(d definition, vector bool) {
 		t.setVector()
 		return
 	}
-	t.setSingles()
-	t.addSeconds()
+	t.setPairs()
 }
 
 // ready sets leaps, unless they are set. They are made where they are needed, since not all that is read is also passed over.
@@ -175,27 +177,27 @@ func (t *acTable) ready(vector bool) {
 
 // The loops below have no branches, since nothing could foresee them.
 
-// setSingles sets all pairs to one symbol.
-func (t *acTable) setSingles() {
+// setPairs sets all pairs.
+func (t *acTable) setPairs() {
 	for i, e := range t.entries {
-		l := uint32(e & 255)
-		v := uint32(value(uint64(i)<<(64-acBits), e)) << 16 //nolint:gosec // i counts up
-		fits := ^uint32(int32((l-1)|(acBits-l)) >> 31)
-		t.pairs[i] = pair{(l | uint32(e>>24)<<8 | v) & fits, (l<<8 | v) & fits}
+		l, move := uint32(e&255), uint32(e>>24)
+		rest := i << (l & 31) & (1<<acBits - 1)
+		next := t.entries[rest]
+		n := uint32(next & 255)
+		one := ^uint32(int32((l-1)|(acBits-l)) >> 31)
+		two := ^uint32(int32((n-1)|(acBits-l-n)|(endOfBlock-1-move))>>31) & one
+		v, w := tableValue(i, e), tableValue(rest, next)
+		l += n & two
+		more := uint32(next>>24) & two
+		first := pairShift - l | (move+more)<<8 | v<<16
+		second := -more&255 | l<<8 | (v^(v^w)&two)<<16
+		t.pairs[i] = pair{first & one, uint32(e) ^ (uint32(e)^second)&one}
 	}
 }
 
-// addSeconds adds second symbols where they fit. What it takes from a pair are the parts of its first symbol, which stay.
-func (t *acTable) addSeconds() {
-	for i := range t.pairs {
-		p := t.pairs[i]
-		l, move := p.first&255, p.first>>8&255
-		q := t.pairs[i<<(l&31)&(1<<acBits-1)]
-		n := q.second >> 8 & 255
-		fits := ^uint32(int32((n-1)|(acBits-l-n)|(endOfBlock-1-move)) >> 31)
-		both := q.first>>8&255 | l<<8 | q.first>>16<<16
-		t.pairs[i] = pair{p.first + n&fits, p.second ^ (p.second^both)&fits}
-	}
+// tableValue is the value that follows the code of e in a look-up's bits.
+func tableValue(i int, e entry) uint32 {
+	return uint32(value(uint64(i)<<(64-acBits), e)) //nolint:gosec // i counts up
 }
 
 // setLeaps sets all leaps: to one symbol, to which up to two more are added while their codes fit and the block goes on.

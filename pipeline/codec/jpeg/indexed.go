@@ -55,14 +55,17 @@ func (s *indexed) read(x, y, n int) *run {
 func (s *indexed) seek(x, y int) {
 	s.upper, s.lower = y, -1
 	lead := s.jump(&s.coder.lane, x, y)
-	if y+1 == s.mcus.Max.Y {
-		s.coder.lane.skip(lead)
-		return
+	if y+1 < s.mcus.Max.Y {
+		s.lower = y + 1
+		s.jump(&s.below, x, s.lower)
 	}
-	s.lower = y + 1
-	s.jump(&s.below, x, s.lower)
-	for ; lead > 0; lead -= runLength { // takes less time than to skip in one lane and the other
-		readBoth(&s.coder.lane, &s.below, s.cells[:], s.kept, min(lead, runLength))
+	for ; lead > 0; lead -= runLength { // so few take less time than to skip in one lane and the other, and the tables for that
+		n := min(lead, runLength)
+		if s.lower < 0 {
+			s.coder.read(s.kept, 0, n)
+		} else {
+			readBoth(&s.coder.lane, &s.below, s.cells[:], s.kept, n)
+		}
 	}
 }
 

@@ -6,1396 +6,29 @@
 
 // func readRun(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
 // Requires: BMI2, CMOV
-TEXT ·readRun(SB), NOSPLIT, $16-72
-	MOVQ bits+8(FP), DX
-	MOVQ (DX), AX
-	MOVQ 8(DX), CX
-	MOVQ 16(DX), DX
-	ADDQ data+0(FP), DX
-	JMP  mcus
-
-mcu:
-	MOVBLZX CL, CX
-	MOVQ    DX, BX
-	SUBQ    data+0(FP), BX
-	SHLQ    $0x03, BX
-	SUBQ    CX, BX
-	CMPQ    BX, end+16(FP)
-	JG      done
-	MOVQ    units+24(FP), BX
-	MOVQ    BX, (SP)
-	MOVQ    count+32(FP), BX
-	MOVQ    BX, 8(SP)
-
-block:
-	MOVBLZX CL, CX
+TEXT ·readRun(SB), NOSPLIT, $40-72
+	MOVQ    bits+8(FP), DX
+	MOVQ    (DX), AX
+	MOVQ    8(DX), CX
+	MOVQ    16(DX), DX
+	ADDQ    data+0(FP), DX
 	MOVQ    (DX), BX
 	BSWAPQ  BX
 	SHRXQ   CX, BX, BX
 	ORQ     BX, AX
+	MOVBLZX CL, CX
 	MOVL    CX, BX
 	SHRL    $0x03, BX
 	ADDQ    $0x07, DX
 	SUBQ    BX, DX
 	ORL     $0x38, CX
-	MOVQ    (SP), BX
-	MOVQ    (BX), DI
-	MOVQ    (DI), SI
-	MOVQ    AX, R8
-	SHRQ    $0x37, R8
-	MOVL    (SI)(R8*4), R8
-	TESTL   R8, R8
-	JNZ     dc
-	MOVL    $0x0000000a, R8
-
-dclonger:
-	MOVL  $0x00000040, R9
-	SUBL  R8, R9
-	SHRXQ R9, AX, R9
-	CMPL  R9, 2048(SI)(R8*4)
-	JLE   dcfound
-	INCL  R8
-	CMPL  R8, $0x11
-	JNE   dclonger
-	MOVB  $0x01, 2464(SI)
-	XORL  R9, R9
-	JMP   dcsymbol
-
-dcfound:
-	ADDL    2116(SI)(R8*4), R9
-	MOVBLZX R9, R9
-	MOVBLZX 2200(SI)(R9*1), R9
-
-dcsymbol:
-	MOVL R9, SI
-	MOVL $0x00000001, R10
-	SHLL $0x18, R10
-	MOVL R8, R9
-	SHLL $0x08, R9
-	ORL  R9, R10
-	ADDL SI, R8
-	ORL  R10, R8
-	XORL $0x3f, SI
-	SHLL $0x10, SI
-	ORL  SI, R8
-
-dc:
-	MOVL  R8, R10
-	SHRL  $0x08, R10
-	SHLXQ R10, AX, SI
-	MOVQ  SI, R9
-	SARQ  $0x3f, R9
-	NOTQ  R9
-	XORQ  R9, SI
-	SHRQ  $0x01, SI
-	SHRL  $0x08, R10
-	SHRXQ R10, SI, SI
-	XORQ  R9, SI
-	SUBQ  R9, SI
-	ADDL  16(DI), SI
-	MOVL  SI, 16(DI)
-	SHLXQ R8, AX, AX
-	SUBQ  R8, CX
-	MOVQ  m+48(FP), SI
-	IMULQ 16(BX), SI
-	ADDQ  8(BX), SI
-	SHLQ  $0x07, SI
-	ADDQ  cells+40(FP), SI
-	MOVL  $0x00000001, BX
-	MOVQ  8(DI), DI
-
-rest:
-	MOVBLZX CL, CX
-	MOVQ    (DX), R8
-	BSWAPQ  R8
-	SHRXQ   CX, R8, R8
-	ORQ     R8, AX
-	MOVL    CX, R8
-	SHRL    $0x03, R8
-	ADDQ    $0x07, DX
-	SUBQ    R8, DX
-	ORL     $0x38, CX
-	MOVQ    AX, R9
-	SHRQ    $0x35, R9
-	MOVQ    (DI)(R9*8), R8
-	TESTL   R8, R8
-	JZ      restmiss
-	MOVBLZX 1(DI)(R9*8), R10
-	ADDL    BX, R10
-	MOVBLZX 4(DI)(R9*8), BX
-	ADDL    R10, BX
-	MOVBLZX 32768(DI)(R10*1), R10
-	RORXQ   $0x10, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 32768(DI)(BX*1), R10
-	RORXQ   $0x30, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   R8, AX, AX
-	SUBQ    R8, CX
-	MOVQ    AX, R9
-	SHRQ    $0x35, R9
-	MOVQ    (DI)(R9*8), R8
-	TESTL   R8, R8
-	JZ      restmiss
-	MOVBLZX 1(DI)(R9*8), R10
-	ADDL    BX, R10
-	MOVBLZX 4(DI)(R9*8), BX
-	ADDL    R10, BX
-	MOVBLZX 32768(DI)(R10*1), R10
-	RORXQ   $0x10, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 32768(DI)(BX*1), R10
-	RORXQ   $0x30, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   R8, AX, AX
-	SUBQ    R8, CX
-	MOVQ    AX, R9
-	SHRQ    $0x35, R9
-	MOVQ    (DI)(R9*8), R8
-	TESTL   R8, R8
-	JZ      restmiss
-	MOVBLZX 1(DI)(R9*8), R10
-	ADDL    BX, R10
-	MOVBLZX 4(DI)(R9*8), BX
-	ADDL    R10, BX
-	MOVBLZX 32768(DI)(R10*1), R10
-	RORXQ   $0x10, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 32768(DI)(BX*1), R10
-	RORXQ   $0x30, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   R8, AX, AX
-	SUBQ    R8, CX
-	MOVQ    AX, R9
-	SHRQ    $0x35, R9
-	MOVQ    (DI)(R9*8), R8
-	TESTL   R8, R8
-	JZ      restmiss
-	MOVBLZX 1(DI)(R9*8), R10
-	ADDL    BX, R10
-	MOVBLZX 4(DI)(R9*8), BX
-	ADDL    R10, BX
-	MOVBLZX 32768(DI)(R10*1), R10
-	RORXQ   $0x10, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	MOVBLZX 32768(DI)(BX*1), R10
-	RORXQ   $0x30, R8, R9
-	MOVW    R9, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	SHLXQ   R8, AX, AX
-	SUBQ    R8, CX
-	JMP     rest
-
-restend:
-	RORXQ   $0x20, R8, DI
-	MOVBLZX DI, DI
-	MOVL    BX, R9
-	SUBL    DI, R9
-	RORXQ   $0x28, R8, DI
-	CMPL    R9, $0x40
-	CMOVLCC R9, BX
-	CMOVQCS R8, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     restendended
-	RORXQ   $0x30, R8, BX
-	CMPB    DI, R8
-	JEQ     restendsecond
-	RORXQ   $0x10, R8, BX
-
-restendsecond:
-	MOVW BX, 126(SI)
-
-restendended:
-	MOVQ (SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (SI)
-	JMP  unit
-
-restmiss:
-	MOVBLZX CL, CX
-	MOVQ    (DX), R8
-	BSWAPQ  R8
-	SHRXQ   CX, R8, R8
-	ORQ     R8, AX
-	MOVL    CX, R8
-	SHRL    $0x03, R8
-	ADDQ    $0x07, DX
-	SUBQ    R8, DX
-	ORL     $0x38, CX
-	MOVQ    AX, R8
-	SHRQ    $0x35, R8
-	MOVL    16384(DI)(R8*4), R8
-	TESTL   R8, R8
-	JNZ     restmissac
-	MOVL    $0x0000000c, R8
-
-restmissaclonger:
-	MOVL  $0x00000040, R9
-	SUBL  R8, R9
-	SHRXQ R9, AX, R9
-	CMPL  R9, 33024(DI)(R8*4)
-	JLE   restmissacfound
-	INCL  R8
-	CMPL  R8, $0x11
-	JNE   restmissaclonger
-	MOVB  $0x01, 33440(DI)
-	XORL  R9, R9
-	JMP   restmissacsymbol
-
-restmissacfound:
-	ADDL    33092(DI)(R8*4), R9
-	MOVBLZX R9, R9
-	MOVBLZX 33176(DI)(R9*1), R9
-
-restmissacsymbol:
-	MOVL R9, R10
-	MOVL R9, R11
-	SHRL $0x04, R11
-	INCL R11
-	ANDL $0x0f, R10
-	JNZ  restmisssized
-	CMPL R11, $0x10
-	JE   restmisssized
-	MOVL $0x00000080, R11
-
-restmisssized:
-	SHLL $0x18, R11
-	MOVL R8, R9
-	SHLL $0x08, R9
-	ORL  R9, R11
-	ADDL R10, R8
-	ORL  R11, R8
-	XORL $0x3f, R10
-	SHLL $0x10, R10
-	ORL  R10, R8
-
-restmissac:
-	MOVL    R8, R11
-	SHRL    $0x08, R11
-	SHLXQ   R11, AX, R10
-	MOVQ    R10, R9
-	SARQ    $0x3f, R9
-	NOTQ    R9
-	XORQ    R9, R10
-	SHRQ    $0x01, R10
-	SHRL    $0x08, R11
-	SHRXQ   R11, R10, R10
-	XORQ    R9, R10
-	SUBQ    R9, R10
-	MOVL    R8, R9
-	SHRL    $0x18, R9
-	ADDL    R9, BX
-	SHLXQ   R8, AX, AX
-	SUBQ    R8, CX
-	MOVBLZX 32768(DI)(BX*1), R9
-	MOVW    R10, (SI)(R9*2)
-	CMPL    BX, $0x40
-	JCS     rest
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     restmissover
-	MOVW    R10, 126(SI)
-
-restmissover:
-	MOVQ (SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (SI)
-
-unit:
-	ADDQ $0x40, (SP)
-	DECQ 8(SP)
-	JNZ  block
-	INCQ m+48(FP)
-
-mcus:
-	MOVQ m+48(FP), BX
-	CMPQ BX, last+56(FP)
-	JLT  mcu
-
-done:
-	MOVQ    bits+8(FP), BX
-	MOVBLZX CL, CX
-	SUBQ    data+0(FP), DX
-	MOVQ    AX, (BX)
-	MOVQ    CX, 8(BX)
-	MOVQ    DX, 16(BX)
-	MOVQ    m+48(FP), BX
-	MOVQ    BX, stop+64(FP)
-	RET
-
-// func readTwoRuns(data *byte, bits *uint64, end int, units *byte, cells *int16, data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count int, m int, last int) (stop int)
-// Requires: BMI2, CMOV
-TEXT ·readTwoRuns(SB), NOSPLIT, $24-112
-	MOVQ bits+8(FP), DX
-	MOVQ (DX), AX
-	MOVQ 8(DX), CX
-	MOVQ 16(DX), DX
-	ADDQ data+0(FP), DX
-	MOVQ bits2+48(FP), BX
-	MOVQ (BX), DI
-	MOVQ 8(BX), R8
-	MOVQ 16(BX), R9
-	ADDQ data2+40(FP), R9
-	JMP  mcus
-
-mcu:
-	MOVBLZX CL, CX
-	MOVQ    DX, BX
-	SUBQ    data+0(FP), BX
-	SHLQ    $0x03, BX
-	SUBQ    CX, BX
-	CMPQ    BX, end+16(FP)
-	JG      done
 	MOVQ    units+24(FP), BX
 	MOVQ    BX, (SP)
-	MOVBLZX R8, R8
-	MOVQ    R9, BX
-	SUBQ    data2+40(FP), BX
-	SHLQ    $0x03, BX
-	SUBQ    R8, BX
-	CMPQ    BX, end2+56(FP)
-	JG      done
-	MOVQ    units2+64(FP), BX
+	MOVQ    (BX), BX
 	MOVQ    BX, 8(SP)
-	MOVQ    count+80(FP), BX
+	MOVQ    (BX), BX
 	MOVQ    BX, 16(SP)
-
-block:
-	MOVBLZX CL, CX
-	MOVQ    (DX), BX
-	BSWAPQ  BX
-	SHRXQ   CX, BX, BX
-	ORQ     BX, AX
-	MOVL    CX, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, DX
-	SUBQ    BX, DX
-	ORL     $0x38, CX
-	MOVQ    (SP), BX
-	MOVQ    (BX), SI
-	MOVQ    (SI), R10
-	MOVQ    AX, R11
-	SHRQ    $0x37, R11
-	MOVL    (R10)(R11*4), R11
-	TESTL   R11, R11
-	JNZ     firstdc
-	MOVL    $0x0000000a, R11
-
-firstdclonger:
-	MOVL  $0x00000040, R12
-	SUBL  R11, R12
-	SHRXQ R12, AX, R12
-	CMPL  R12, 2048(R10)(R11*4)
-	JLE   firstdcfound
-	INCL  R11
-	CMPL  R11, $0x11
-	JNE   firstdclonger
-	MOVB  $0x01, 2464(R10)
-	XORL  R12, R12
-	JMP   firstdcsymbol
-
-firstdcfound:
-	ADDL    2116(R10)(R11*4), R12
-	MOVBLZX R12, R12
-	MOVBLZX 2200(R10)(R12*1), R12
-
-firstdcsymbol:
-	MOVL R12, R10
-	MOVL $0x00000001, R13
-	SHLL $0x18, R13
-	MOVL R11, R12
-	SHLL $0x08, R12
-	ORL  R12, R13
-	ADDL R10, R11
-	ORL  R13, R11
-	XORL $0x3f, R10
-	SHLL $0x10, R10
-	ORL  R10, R11
-
-firstdc:
-	MOVL    R11, R13
-	SHRL    $0x08, R13
-	SHLXQ   R13, AX, R10
-	MOVQ    R10, R12
-	SARQ    $0x3f, R12
-	NOTQ    R12
-	XORQ    R12, R10
-	SHRQ    $0x01, R10
-	SHRL    $0x08, R13
-	SHRXQ   R13, R10, R10
-	XORQ    R12, R10
-	SUBQ    R12, R10
-	ADDL    16(SI), R10
-	MOVL    R10, 16(SI)
-	SHLXQ   R11, AX, AX
-	SUBQ    R11, CX
-	MOVQ    m+88(FP), SI
-	IMULQ   16(BX), SI
-	ADDQ    8(BX), SI
-	SHLQ    $0x07, SI
-	ADDQ    cells+32(FP), SI
-	MOVL    $0x00000001, BX
-	MOVBLZX R8, R8
-	MOVQ    (R9), R10
-	BSWAPQ  R10
-	SHRXQ   R8, R10, R10
-	ORQ     R10, DI
-	MOVL    R8, R10
-	SHRL    $0x03, R10
-	ADDQ    $0x07, R9
-	SUBQ    R10, R9
-	ORL     $0x38, R8
-	MOVQ    8(SP), R10
-	MOVQ    (R10), R12
-	MOVQ    (R12), R11
-	MOVQ    DI, R13
-	SHRQ    $0x37, R13
-	MOVL    (R11)(R13*4), R13
-	TESTL   R13, R13
-	JNZ     seconddc
-	MOVL    $0x0000000a, R13
-
-seconddclonger:
-	MOVL  $0x00000040, R14
-	SUBL  R13, R14
-	SHRXQ R14, DI, R14
-	CMPL  R14, 2048(R11)(R13*4)
-	JLE   seconddcfound
-	INCL  R13
-	CMPL  R13, $0x11
-	JNE   seconddclonger
-	MOVB  $0x01, 2464(R11)
-	XORL  R14, R14
-	JMP   seconddcsymbol
-
-seconddcfound:
-	ADDL    2116(R11)(R13*4), R14
-	MOVBLZX R14, R14
-	MOVBLZX 2200(R11)(R14*1), R14
-
-seconddcsymbol:
-	MOVL R14, R11
-	MOVL $0x00000001, R15
-	SHLL $0x18, R15
-	MOVL R13, R14
-	SHLL $0x08, R14
-	ORL  R14, R15
-	ADDL R11, R13
-	ORL  R15, R13
-	XORL $0x3f, R11
-	SHLL $0x10, R11
-	ORL  R11, R13
-
-seconddc:
-	MOVL  R13, R15
-	SHRL  $0x08, R15
-	SHLXQ R15, DI, R11
-	MOVQ  R11, R14
-	SARQ  $0x3f, R14
-	NOTQ  R14
-	XORQ  R14, R11
-	SHRQ  $0x01, R11
-	SHRL  $0x08, R15
-	SHRXQ R15, R11, R11
-	XORQ  R14, R11
-	SUBQ  R14, R11
-	ADDL  16(R12), R11
-	MOVL  R11, 16(R12)
-	SHLXQ R13, DI, DI
-	SUBQ  R13, R8
-	MOVQ  m+88(FP), R11
-	IMULQ 16(R10), R11
-	ADDQ  8(R10), R11
-	SHLQ  $0x07, R11
-	ADDQ  cells2+72(FP), R11
-	MOVL  $0x00000001, R10
-	MOVQ  8(R12), R12
-
-both:
-	MOVBLZX CL, CX
-	MOVQ    (DX), R13
-	BSWAPQ  R13
-	SHRXQ   CX, R13, R13
-	ORQ     R13, AX
-	MOVL    CX, R13
-	SHRL    $0x03, R13
-	ADDQ    $0x07, DX
-	SUBQ    R13, DX
-	ORL     $0x38, CX
-	MOVBLZX R8, R8
-	MOVQ    (R9), R13
-	BSWAPQ  R13
-	SHRXQ   R8, R13, R13
-	ORQ     R13, DI
-	MOVL    R8, R13
-	SHRL    $0x03, R13
-	ADDQ    $0x07, R9
-	SUBQ    R13, R9
-	ORL     $0x38, R8
-	MOVQ    AX, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      firstMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    BX, R15
-	MOVBLZX 4(R12)(R14*8), BX
-	ADDL    R15, BX
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 32768(R12)(BX*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	CMPL    BX, $0x40
-	JCC     firstEnd
-	SHLXQ   R13, AX, AX
-	SUBQ    R13, CX
-	MOVQ    DI, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      secondMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    R10, R15
-	MOVBLZX 4(R12)(R14*8), R10
-	ADDL    R15, R10
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 32768(R12)(R10*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	CMPL    R10, $0x40
-	JCC     secondEnd
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R8
-	MOVQ    AX, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      firstMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    BX, R15
-	MOVBLZX 4(R12)(R14*8), BX
-	ADDL    R15, BX
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 32768(R12)(BX*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	CMPL    BX, $0x40
-	JCC     firstEnd
-	SHLXQ   R13, AX, AX
-	SUBQ    R13, CX
-	MOVQ    DI, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      secondMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    R10, R15
-	MOVBLZX 4(R12)(R14*8), R10
-	ADDL    R15, R10
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 32768(R12)(R10*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	CMPL    R10, $0x40
-	JCC     secondEnd
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R8
-	MOVQ    AX, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      firstMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    BX, R15
-	MOVBLZX 4(R12)(R14*8), BX
-	ADDL    R15, BX
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 32768(R12)(BX*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	CMPL    BX, $0x40
-	JCC     firstEnd
-	SHLXQ   R13, AX, AX
-	SUBQ    R13, CX
-	MOVQ    DI, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      secondMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    R10, R15
-	MOVBLZX 4(R12)(R14*8), R10
-	ADDL    R15, R10
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 32768(R12)(R10*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	CMPL    R10, $0x40
-	JCC     secondEnd
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R8
-	MOVQ    AX, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      firstMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    BX, R15
-	MOVBLZX 4(R12)(R14*8), BX
-	ADDL    R15, BX
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	MOVBLZX 32768(R12)(BX*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (SI)(R15*2)
-	CMPL    BX, $0x40
-	JCC     firstEnd
-	SHLXQ   R13, AX, AX
-	SUBQ    R13, CX
-	MOVQ    DI, R14
-	SHRQ    $0x35, R14
-	MOVQ    (R12)(R14*8), R13
-	TESTL   R13, R13
-	JZ      secondMiss
-	MOVBLZX 1(R12)(R14*8), R15
-	ADDL    R10, R15
-	MOVBLZX 4(R12)(R14*8), R10
-	ADDL    R15, R10
-	MOVBLZX 32768(R12)(R15*1), R15
-	RORXQ   $0x10, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	MOVBLZX 32768(R12)(R10*1), R15
-	RORXQ   $0x30, R13, R14
-	MOVW    R14, (R11)(R15*2)
-	CMPL    R10, $0x40
-	JCC     secondEnd
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R8
-	JMP     both
-
-firstEnd:
-	RORXQ   $0x20, R13, R14
-	MOVBLZX R14, R14
-	MOVL    BX, R15
-	SUBL    R14, R15
-	RORXQ   $0x28, R13, R14
-	CMPL    R15, $0x40
-	CMOVLCC R15, BX
-	CMOVQCS R13, R14
-	SHLXQ   R14, AX, AX
-	SUBQ    R14, CX
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     firstEndended
-	RORXQ   $0x30, R13, BX
-	CMPB    R14, R13
-	JEQ     firstEndsecond
-	RORXQ   $0x10, R13, BX
-
-firstEndsecond:
-	MOVW BX, 126(SI)
-
-firstEndended:
-	MOVQ (SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (SI)
-
-secondRest:
-	MOVBLZX R8, R8
-	MOVQ    (R9), BX
-	BSWAPQ  BX
-	SHRXQ   R8, BX, BX
-	ORQ     BX, DI
-	MOVL    R8, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, R9
-	SUBQ    BX, R9
-	ORL     $0x38, R8
-	MOVQ    DI, SI
-	SHRQ    $0x35, SI
-	MOVQ    (R12)(SI*8), BX
-	TESTL   BX, BX
-	JZ      secondRestmiss
-	MOVBLZX 1(R12)(SI*8), R13
-	ADDL    R10, R13
-	MOVBLZX 4(R12)(SI*8), R10
-	ADDL    R13, R10
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 32768(R12)(R10*1), R13
-	RORXQ   $0x30, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	CMPL    R10, $0x40
-	JCC     secondRestend
-	SHLXQ   BX, DI, DI
-	SUBQ    BX, R8
-	MOVQ    DI, SI
-	SHRQ    $0x35, SI
-	MOVQ    (R12)(SI*8), BX
-	TESTL   BX, BX
-	JZ      secondRestmiss
-	MOVBLZX 1(R12)(SI*8), R13
-	ADDL    R10, R13
-	MOVBLZX 4(R12)(SI*8), R10
-	ADDL    R13, R10
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 32768(R12)(R10*1), R13
-	RORXQ   $0x30, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	CMPL    R10, $0x40
-	JCC     secondRestend
-	SHLXQ   BX, DI, DI
-	SUBQ    BX, R8
-	MOVQ    DI, SI
-	SHRQ    $0x35, SI
-	MOVQ    (R12)(SI*8), BX
-	TESTL   BX, BX
-	JZ      secondRestmiss
-	MOVBLZX 1(R12)(SI*8), R13
-	ADDL    R10, R13
-	MOVBLZX 4(R12)(SI*8), R10
-	ADDL    R13, R10
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 32768(R12)(R10*1), R13
-	RORXQ   $0x30, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	CMPL    R10, $0x40
-	JCC     secondRestend
-	SHLXQ   BX, DI, DI
-	SUBQ    BX, R8
-	MOVQ    DI, SI
-	SHRQ    $0x35, SI
-	MOVQ    (R12)(SI*8), BX
-	TESTL   BX, BX
-	JZ      secondRestmiss
-	MOVBLZX 1(R12)(SI*8), R13
-	ADDL    R10, R13
-	MOVBLZX 4(R12)(SI*8), R10
-	ADDL    R13, R10
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	MOVBLZX 32768(R12)(R10*1), R13
-	RORXQ   $0x30, BX, SI
-	MOVW    SI, (R11)(R13*2)
-	CMPL    R10, $0x40
-	JCC     secondRestend
-	SHLXQ   BX, DI, DI
-	SUBQ    BX, R8
-	JMP     secondRest
-
-secondRestend:
-	RORXQ   $0x20, BX, SI
-	MOVBLZX SI, SI
-	MOVL    R10, R12
-	SUBL    SI, R12
-	RORXQ   $0x28, BX, SI
-	CMPL    R12, $0x40
-	CMOVLCC R12, R10
-	CMOVQCS BX, SI
-	SHLXQ   SI, DI, DI
-	SUBQ    SI, R8
-	LEAL    -65(R10), R10
-	CMPL    R10, $0x40
-	JCC     secondRestendended
-	RORXQ   $0x30, BX, R10
-	CMPB    SI, BL
-	JEQ     secondRestendsecond
-	RORXQ   $0x10, BX, R10
-
-secondRestendsecond:
-	MOVW R10, 126(R11)
-
-secondRestendended:
-	MOVQ 8(SP), R10
-	MOVQ (R10), R10
-	MOVL 16(R10), R10
-	MOVW R10, (R11)
-	JMP  unit
-
-secondRestmiss:
-	MOVBLZX R8, R8
-	MOVQ    (R9), BX
-	BSWAPQ  BX
-	SHRXQ   R8, BX, BX
-	ORQ     BX, DI
-	MOVL    R8, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, R9
-	SUBQ    BX, R9
-	ORL     $0x38, R8
-	MOVQ    DI, BX
-	SHRQ    $0x35, BX
-	MOVL    16384(R12)(BX*4), BX
-	TESTL   BX, BX
-	JNZ     secondRestmissac
-	MOVL    $0x0000000c, BX
-
-secondRestmissaclonger:
-	MOVL  $0x00000040, SI
-	SUBL  BX, SI
-	SHRXQ SI, DI, SI
-	CMPL  SI, 33024(R12)(BX*4)
-	JLE   secondRestmissacfound
-	INCL  BX
-	CMPL  BX, $0x11
-	JNE   secondRestmissaclonger
-	MOVB  $0x01, 33440(R12)
-	XORL  SI, SI
-	JMP   secondRestmissacsymbol
-
-secondRestmissacfound:
-	ADDL    33092(R12)(BX*4), SI
-	MOVBLZX SI, SI
-	MOVBLZX 33176(R12)(SI*1), SI
-
-secondRestmissacsymbol:
-	MOVL SI, R13
-	MOVL SI, R14
-	SHRL $0x04, R14
-	INCL R14
-	ANDL $0x0f, R13
-	JNZ  secondRestmisssized
-	CMPL R14, $0x10
-	JE   secondRestmisssized
-	MOVL $0x00000080, R14
-
-secondRestmisssized:
-	SHLL $0x18, R14
-	MOVL BX, SI
-	SHLL $0x08, SI
-	ORL  SI, R14
-	ADDL R13, BX
-	ORL  R14, BX
-	XORL $0x3f, R13
-	SHLL $0x10, R13
-	ORL  R13, BX
-
-secondRestmissac:
-	MOVL    BX, R14
-	SHRL    $0x08, R14
-	SHLXQ   R14, DI, R13
-	MOVQ    R13, SI
-	SARQ    $0x3f, SI
-	NOTQ    SI
-	XORQ    SI, R13
-	SHRQ    $0x01, R13
-	SHRL    $0x08, R14
-	SHRXQ   R14, R13, R13
-	XORQ    SI, R13
-	SUBQ    SI, R13
-	MOVL    BX, SI
-	SHRL    $0x18, SI
-	ADDL    SI, R10
-	SHLXQ   BX, DI, DI
-	SUBQ    BX, R8
-	MOVBLZX 32768(R12)(R10*1), SI
-	MOVW    R13, (R11)(SI*2)
-	CMPL    R10, $0x40
-	JCS     secondRest
-	LEAL    -65(R10), BX
-	CMPL    BX, $0x40
-	JCC     secondRestmissover
-	MOVW    R13, 126(R11)
-
-secondRestmissover:
-	MOVQ 8(SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (R11)
-	JMP  unit
-
-secondEnd:
-	RORXQ   $0x20, R13, R14
-	MOVBLZX R14, R14
-	MOVL    R10, R15
-	SUBL    R14, R15
-	RORXQ   $0x28, R13, R14
-	CMPL    R15, $0x40
-	CMOVLCC R15, R10
-	CMOVQCS R13, R14
-	SHLXQ   R14, DI, DI
-	SUBQ    R14, R8
-	LEAL    -65(R10), R10
-	CMPL    R10, $0x40
-	JCC     secondEndended
-	RORXQ   $0x30, R13, R10
-	CMPB    R14, R13
-	JEQ     secondEndsecond
-	RORXQ   $0x10, R13, R10
-
-secondEndsecond:
-	MOVW R10, 126(R11)
-
-secondEndended:
-	MOVQ 8(SP), R10
-	MOVQ (R10), R10
-	MOVL 16(R10), R10
-	MOVW R10, (R11)
-
-firstRest:
-	MOVBLZX CL, CX
-	MOVQ    (DX), R10
-	BSWAPQ  R10
-	SHRXQ   CX, R10, R10
-	ORQ     R10, AX
-	MOVL    CX, R10
-	SHRL    $0x03, R10
-	ADDQ    $0x07, DX
-	SUBQ    R10, DX
-	ORL     $0x38, CX
-	MOVQ    AX, R11
-	SHRQ    $0x35, R11
-	MOVQ    (R12)(R11*8), R10
-	TESTL   R10, R10
-	JZ      firstRestmiss
-	MOVBLZX 1(R12)(R11*8), R13
-	ADDL    BX, R13
-	MOVBLZX 4(R12)(R11*8), BX
-	ADDL    R13, BX
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 32768(R12)(BX*1), R13
-	RORXQ   $0x30, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	CMPL    BX, $0x40
-	JCC     firstRestend
-	SHLXQ   R10, AX, AX
-	SUBQ    R10, CX
-	MOVQ    AX, R11
-	SHRQ    $0x35, R11
-	MOVQ    (R12)(R11*8), R10
-	TESTL   R10, R10
-	JZ      firstRestmiss
-	MOVBLZX 1(R12)(R11*8), R13
-	ADDL    BX, R13
-	MOVBLZX 4(R12)(R11*8), BX
-	ADDL    R13, BX
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 32768(R12)(BX*1), R13
-	RORXQ   $0x30, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	CMPL    BX, $0x40
-	JCC     firstRestend
-	SHLXQ   R10, AX, AX
-	SUBQ    R10, CX
-	MOVQ    AX, R11
-	SHRQ    $0x35, R11
-	MOVQ    (R12)(R11*8), R10
-	TESTL   R10, R10
-	JZ      firstRestmiss
-	MOVBLZX 1(R12)(R11*8), R13
-	ADDL    BX, R13
-	MOVBLZX 4(R12)(R11*8), BX
-	ADDL    R13, BX
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 32768(R12)(BX*1), R13
-	RORXQ   $0x30, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	CMPL    BX, $0x40
-	JCC     firstRestend
-	SHLXQ   R10, AX, AX
-	SUBQ    R10, CX
-	MOVQ    AX, R11
-	SHRQ    $0x35, R11
-	MOVQ    (R12)(R11*8), R10
-	TESTL   R10, R10
-	JZ      firstRestmiss
-	MOVBLZX 1(R12)(R11*8), R13
-	ADDL    BX, R13
-	MOVBLZX 4(R12)(R11*8), BX
-	ADDL    R13, BX
-	MOVBLZX 32768(R12)(R13*1), R13
-	RORXQ   $0x10, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	MOVBLZX 32768(R12)(BX*1), R13
-	RORXQ   $0x30, R10, R11
-	MOVW    R11, (SI)(R13*2)
-	CMPL    BX, $0x40
-	JCC     firstRestend
-	SHLXQ   R10, AX, AX
-	SUBQ    R10, CX
-	JMP     firstRest
-
-firstRestend:
-	RORXQ   $0x20, R10, R11
-	MOVBLZX R11, R11
-	MOVL    BX, R12
-	SUBL    R11, R12
-	RORXQ   $0x28, R10, R11
-	CMPL    R12, $0x40
-	CMOVLCC R12, BX
-	CMOVQCS R10, R11
-	SHLXQ   R11, AX, AX
-	SUBQ    R11, CX
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     firstRestendended
-	RORXQ   $0x30, R10, BX
-	CMPB    R11, R10
-	JEQ     firstRestendsecond
-	RORXQ   $0x10, R10, BX
-
-firstRestendsecond:
-	MOVW BX, 126(SI)
-
-firstRestendended:
-	MOVQ (SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (SI)
-	JMP  unit
-
-firstRestmiss:
-	MOVBLZX CL, CX
-	MOVQ    (DX), R10
-	BSWAPQ  R10
-	SHRXQ   CX, R10, R10
-	ORQ     R10, AX
-	MOVL    CX, R10
-	SHRL    $0x03, R10
-	ADDQ    $0x07, DX
-	SUBQ    R10, DX
-	ORL     $0x38, CX
-	MOVQ    AX, R10
-	SHRQ    $0x35, R10
-	MOVL    16384(R12)(R10*4), R10
-	TESTL   R10, R10
-	JNZ     firstRestmissac
-	MOVL    $0x0000000c, R10
-
-firstRestmissaclonger:
-	MOVL  $0x00000040, R11
-	SUBL  R10, R11
-	SHRXQ R11, AX, R11
-	CMPL  R11, 33024(R12)(R10*4)
-	JLE   firstRestmissacfound
-	INCL  R10
-	CMPL  R10, $0x11
-	JNE   firstRestmissaclonger
-	MOVB  $0x01, 33440(R12)
-	XORL  R11, R11
-	JMP   firstRestmissacsymbol
-
-firstRestmissacfound:
-	ADDL    33092(R12)(R10*4), R11
-	MOVBLZX R11, R11
-	MOVBLZX 33176(R12)(R11*1), R11
-
-firstRestmissacsymbol:
-	MOVL R11, R13
-	MOVL R11, R14
-	SHRL $0x04, R14
-	INCL R14
-	ANDL $0x0f, R13
-	JNZ  firstRestmisssized
-	CMPL R14, $0x10
-	JE   firstRestmisssized
-	MOVL $0x00000080, R14
-
-firstRestmisssized:
-	SHLL $0x18, R14
-	MOVL R10, R11
-	SHLL $0x08, R11
-	ORL  R11, R14
-	ADDL R13, R10
-	ORL  R14, R10
-	XORL $0x3f, R13
-	SHLL $0x10, R13
-	ORL  R13, R10
-
-firstRestmissac:
-	MOVL    R10, R14
-	SHRL    $0x08, R14
-	SHLXQ   R14, AX, R13
-	MOVQ    R13, R11
-	SARQ    $0x3f, R11
-	NOTQ    R11
-	XORQ    R11, R13
-	SHRQ    $0x01, R13
-	SHRL    $0x08, R14
-	SHRXQ   R14, R13, R13
-	XORQ    R11, R13
-	SUBQ    R11, R13
-	MOVL    R10, R11
-	SHRL    $0x18, R11
-	ADDL    R11, BX
-	SHLXQ   R10, AX, AX
-	SUBQ    R10, CX
-	MOVBLZX 32768(R12)(BX*1), R11
-	MOVW    R13, (SI)(R11*2)
-	CMPL    BX, $0x40
-	JCS     firstRest
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     firstRestmissover
-	MOVW    R13, 126(SI)
-
-firstRestmissover:
-	MOVQ (SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (SI)
-	JMP  unit
-
-firstMiss:
-	MOVBLZX CL, CX
-	MOVQ    (DX), R13
-	BSWAPQ  R13
-	SHRXQ   CX, R13, R13
-	ORQ     R13, AX
-	MOVL    CX, R13
-	SHRL    $0x03, R13
-	ADDQ    $0x07, DX
-	SUBQ    R13, DX
-	ORL     $0x38, CX
-	MOVQ    AX, R13
-	SHRQ    $0x35, R13
-	MOVL    16384(R12)(R13*4), R13
-	TESTL   R13, R13
-	JNZ     firstMissac
-	MOVL    $0x0000000c, R13
-
-firstMissaclonger:
-	MOVL  $0x00000040, R14
-	SUBL  R13, R14
-	SHRXQ R14, AX, R14
-	CMPL  R14, 33024(R12)(R13*4)
-	JLE   firstMissacfound
-	INCL  R13
-	CMPL  R13, $0x11
-	JNE   firstMissaclonger
-	MOVB  $0x01, 33440(R12)
-	XORL  R14, R14
-	JMP   firstMissacsymbol
-
-firstMissacfound:
-	ADDL    33092(R12)(R13*4), R14
-	MOVBLZX R14, R14
-	MOVBLZX 33176(R12)(R14*1), R14
-
-firstMissacsymbol:
-	MOVL R14, R15
-	MOVL R14, BP
-	SHRL $0x04, BP
-	INCL BP
-	ANDL $0x0f, R15
-	JNZ  firstMisssized
-	CMPL BP, $0x10
-	JE   firstMisssized
-	MOVL $0x00000080, BP
-
-firstMisssized:
-	SHLL $0x18, BP
-	MOVL R13, R14
-	SHLL $0x08, R14
-	ORL  R14, BP
-	ADDL R15, R13
-	ORL  BP, R13
-	XORL $0x3f, R15
-	SHLL $0x10, R15
-	ORL  R15, R13
-
-firstMissac:
-	MOVL    R13, BP
-	SHRL    $0x08, BP
-	SHLXQ   BP, AX, R15
-	MOVQ    R15, R14
-	SARQ    $0x3f, R14
-	NOTQ    R14
-	XORQ    R14, R15
-	SHRQ    $0x01, R15
-	SHRL    $0x08, BP
-	SHRXQ   BP, R15, R15
-	XORQ    R14, R15
-	SUBQ    R14, R15
-	MOVL    R13, R14
-	SHRL    $0x18, R14
-	ADDL    R14, BX
-	SHLXQ   R13, AX, AX
-	SUBQ    R13, CX
-	MOVBLZX 32768(R12)(BX*1), R14
-	MOVW    R15, (SI)(R14*2)
-	CMPL    BX, $0x40
-	JCS     both
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     firstMissover
-	MOVW    R15, 126(SI)
-
-firstMissover:
-	MOVQ (SP), BX
-	MOVQ (BX), BX
-	MOVL 16(BX), BX
-	MOVW BX, (SI)
-	JMP  secondRest
-
-secondMiss:
-	MOVBLZX R8, R8
-	MOVQ    (R9), R13
-	BSWAPQ  R13
-	SHRXQ   R8, R13, R13
-	ORQ     R13, DI
-	MOVL    R8, R13
-	SHRL    $0x03, R13
-	ADDQ    $0x07, R9
-	SUBQ    R13, R9
-	ORL     $0x38, R8
-	MOVQ    DI, R13
-	SHRQ    $0x35, R13
-	MOVL    16384(R12)(R13*4), R13
-	TESTL   R13, R13
-	JNZ     secondMissac
-	MOVL    $0x0000000c, R13
-
-secondMissaclonger:
-	MOVL  $0x00000040, R14
-	SUBL  R13, R14
-	SHRXQ R14, DI, R14
-	CMPL  R14, 33024(R12)(R13*4)
-	JLE   secondMissacfound
-	INCL  R13
-	CMPL  R13, $0x11
-	JNE   secondMissaclonger
-	MOVB  $0x01, 33440(R12)
-	XORL  R14, R14
-	JMP   secondMissacsymbol
-
-secondMissacfound:
-	ADDL    33092(R12)(R13*4), R14
-	MOVBLZX R14, R14
-	MOVBLZX 33176(R12)(R14*1), R14
-
-secondMissacsymbol:
-	MOVL R14, R15
-	MOVL R14, BP
-	SHRL $0x04, BP
-	INCL BP
-	ANDL $0x0f, R15
-	JNZ  secondMisssized
-	CMPL BP, $0x10
-	JE   secondMisssized
-	MOVL $0x00000080, BP
-
-secondMisssized:
-	SHLL $0x18, BP
-	MOVL R13, R14
-	SHLL $0x08, R14
-	ORL  R14, BP
-	ADDL R15, R13
-	ORL  BP, R13
-	XORL $0x3f, R15
-	SHLL $0x10, R15
-	ORL  R15, R13
-
-secondMissac:
-	MOVL    R13, BP
-	SHRL    $0x08, BP
-	SHLXQ   BP, DI, R15
-	MOVQ    R15, R14
-	SARQ    $0x3f, R14
-	NOTQ    R14
-	XORQ    R14, R15
-	SHRQ    $0x01, R15
-	SHRL    $0x08, BP
-	SHRXQ   BP, R15, R15
-	XORQ    R14, R15
-	SUBQ    R14, R15
-	MOVL    R13, R14
-	SHRL    $0x18, R14
-	ADDL    R14, R10
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R8
-	MOVBLZX 32768(R12)(R10*1), R14
-	MOVW    R15, (R11)(R14*2)
-	CMPL    R10, $0x40
-	JCS     both
-	LEAL    -65(R10), R10
-	CMPL    R10, $0x40
-	JCC     secondMissover
-	MOVW    R15, 126(R11)
-
-secondMissover:
-	MOVQ 8(SP), R10
-	MOVQ (R10), R10
-	MOVL 16(R10), R10
-	MOVW R10, (R11)
-	JMP  firstRest
-
-unit:
-	ADDQ $0x40, (SP)
-	ADDQ $0x40, 8(SP)
-	DECQ 16(SP)
-	JNZ  block
-	INCQ m+88(FP)
-
-mcus:
-	MOVQ m+88(FP), BX
-	CMPQ BX, last+96(FP)
-	JLT  mcu
-
-done:
-	MOVQ    bits+8(FP), BX
-	MOVBLZX CL, CX
-	SUBQ    data+0(FP), DX
-	MOVQ    AX, (BX)
-	MOVQ    CX, 8(BX)
-	MOVQ    DX, 16(BX)
-	MOVQ    bits2+48(FP), AX
-	MOVBLZX R8, R8
-	SUBQ    data2+40(FP), R9
-	MOVQ    DI, (AX)
-	MOVQ    R8, 8(AX)
-	MOVQ    R9, 16(AX)
-	MOVQ    m+88(FP), BX
-	MOVQ    BX, stop+104(FP)
-	RET
-
-// func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
-// Requires: BMI2
-TEXT ·skipRun(SB), NOSPLIT, $16-64
-	MOVQ bits+8(FP), DX
-	MOVQ (DX), AX
-	MOVQ 8(DX), CX
-	MOVQ 16(DX), DX
-	ADDQ data+0(FP), DX
-	JMP  mcus
+	JMP     mcus
 
 mcu:
 	MOVBLZX CL, CX
@@ -1405,28 +38,25 @@ mcu:
 	SUBQ    CX, BX
 	CMPQ    BX, end+16(FP)
 	JG      done
-	MOVQ    units+24(FP), BX
-	MOVQ    BX, (SP)
 	MOVQ    count+32(FP), BX
-	MOVQ    BX, 8(SP)
+	MOVQ    BX, 32(SP)
 
 block:
-	MOVBLZX CL, CX
-	MOVQ    (DX), BX
-	BSWAPQ  BX
-	SHRXQ   CX, BX, BX
-	ORQ     BX, AX
-	MOVL    CX, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, DX
-	SUBQ    BX, DX
-	ORL     $0x38, CX
-	MOVQ    (SP), BX
-	MOVQ    (BX), SI
-	MOVQ    (SI), BX
+	MOVQ    8(SP), SI
+	MOVQ    16(SP), BX
 	MOVQ    AX, DI
 	SHRQ    $0x37, DI
 	MOVL    (BX)(DI*4), DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
 	TESTL   DI, DI
 	JNZ     dc
 	MOVL    $0x0000000a, DI
@@ -1450,49 +80,1574 @@ dcfound:
 	MOVBLZX 2200(BX)(R8*1), R8
 
 dcsymbol:
-	MOVL R8, BX
-	MOVL $0x00000001, R9
-	SHLL $0x18, R9
-	MOVL DI, R8
-	SHLL $0x08, R8
-	ORL  R8, R9
-	ADDL BX, DI
-	ORL  R9, DI
-	XORL $0x3f, BX
-	SHLL $0x10, BX
-	ORL  BX, DI
+	MOVL   R8, BX
+	MOVL   $0x00000001, R8
+	IMUL3L $0x00000101, DI, DI
+	ADDL   BX, DI
+	XORL   $0x3f, BX
+	SHLL   $0x10, BX
+	ORL    BX, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
 
 dc:
-	MOVL  DI, R9
-	SHRL  $0x08, R9
-	SHLXQ R9, AX, BX
-	MOVQ  BX, R8
-	SARQ  $0x3f, R8
-	NOTQ  R8
-	XORQ  R8, BX
-	SHRQ  $0x01, BX
-	SHRL  $0x08, R9
-	SHRXQ R9, BX, BX
-	XORQ  R8, BX
-	SUBQ  R8, BX
-	ADDL  16(SI), BX
-	MOVL  BX, 16(SI)
-	SHLXQ DI, AX, AX
-	SUBQ  DI, CX
-	MOVL  $0x00000001, BX
-	MOVQ  8(SI), SI
-	LEAQ  24576(SI), R10
+	RORXL   $0x08, DI, R8
+	SHLXQ   R8, AX, BX
+	MOVQ    BX, R8
+	SARQ    $0x3f, R8
+	NOTQ    R8
+	XORQ    R8, BX
+	SHRQ    $0x01, BX
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, BX, BX
+	RORXL   $0x10, DI, DI
+	XORQ    R8, BX
+	SUBQ    R8, BX
+	ADDL    16(SI), BX
+	MOVL    BX, 16(SI)
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    8(SI), R8
+	MOVQ    (SP), DI
+	MOVL    BX, 24(SP)
+	MOVQ    m+48(FP), SI
+	IMULQ   16(DI), SI
+	ADDQ    8(DI), SI
+	SHLQ    $0x07, SI
+	ADDQ    cells+40(FP), SI
+	MOVL    $0x00000001, BX
+	ADDQ    $0x40, DI
+	CMPQ    32(SP), $0x01
+	CMOVQEQ units+24(FP), DI
+	MOVQ    DI, (SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 8(SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 16(SP)
+	MOVQ    AX, DI
+	SHRQ    $0x32, DI
+	ANDL    $0x00003ff8, DI
+	MOVQ    (R8)(DI*1), DI
+
+rest:
+	MOVQ    (DX), R9
+	BSWAPQ  R9
+	SHRXQ   CX, R9, R9
+	ORQ     R9, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R9
+	SHRL    $0x03, R9
+	ADDQ    $0x07, DX
+	SUBQ    R9, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R9
+	ANDL    $0x00003ff8, R9
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R10
+	ADDL    R10, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R10
+	ADDL    BX, R10
+	MOVBLZX 32768(R8)(R10*1), R10
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	MOVBLZX 32768(R8)(BX*1), R10
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R8)(R9*1), DI
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R9
+	ANDL    $0x00003ff8, R9
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R10
+	ADDL    R10, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R10
+	ADDL    BX, R10
+	MOVBLZX 32768(R8)(R10*1), R10
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	MOVBLZX 32768(R8)(BX*1), R10
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R8)(R9*1), DI
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R9
+	ANDL    $0x00003ff8, R9
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R10
+	ADDL    R10, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R10
+	ADDL    BX, R10
+	MOVBLZX 32768(R8)(R10*1), R10
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	MOVBLZX 32768(R8)(BX*1), R10
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R8)(R9*1), DI
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R9
+	ANDL    $0x00003ff8, R9
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R10
+	ADDL    R10, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R10
+	ADDL    BX, R10
+	MOVBLZX 32768(R8)(R10*1), R10
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	MOVBLZX 32768(R8)(BX*1), R10
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R8)(R9*1), DI
+	JMP     rest
+
+restend:
+	RORXQ   $0x30, DI, R9
+	MOVBLSX R9, R9
+	LEAL    -64(BX)(R9*1), R10
+	NOTL    R10
+	TESTL   R10, R9
+	JMI     restbefore
+	RORXQ   $0x38, DI, R8
+	SHLXQ   R8, AX, AX
+	SUBQ    R8, CX
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     restended
+	MOVW    DI, 126(SI)
+
+restended:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+restbefore:
+	RORXQ   $0x18, DI, R9
+	MOVBLZX R9, R9
+	SUBL    R9, BX
+	MOVQ    AX, DI
+	SHRQ    $0x35, DI
+	MOVL    16384(R8)(DI*4), DI
+	SHLQ    $0x20, DI
+
+restmiss:
+	SHRQ    $0x20, DI
+	MOVQ    (DX), R9
+	BSWAPQ  R9
+	SHRXQ   CX, R9, R9
+	ORQ     R9, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R9
+	SHRL    $0x03, R9
+	ADDQ    $0x07, DX
+	SUBQ    R9, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     restac
+	MOVL    $0x0000000c, DI
+
+restaclonger:
+	MOVL  $0x00000040, R9
+	SUBL  DI, R9
+	SHRXQ R9, AX, R9
+	CMPL  R9, 33024(R8)(DI*4)
+	JLE   restacfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   restaclonger
+	MOVB  $0x01, 33440(R8)
+	XORL  R9, R9
+	JMP   restacsymbol
+
+restacfound:
+	ADDL    33092(R8)(DI*4), R9
+	MOVBLZX R9, R9
+	MOVBLZX 33176(R8)(R9*1), R9
+
+restacsymbol:
+	MOVL R9, R10
+	SHRL $0x04, R9
+	INCL R9
+	ANDL $0x0f, R10
+	JNZ  restsized
+	CMPL R9, $0x10
+	JE   restsized
+	MOVL $0x00000080, R9
+
+restsized:
+	IMUL3L $0x00000101, DI, DI
+	ADDL   R10, DI
+	XORL   $0x3f, R10
+	SHLL   $0x10, R10
+	ORL    R10, DI
+	SHLL   $0x18, R9
+	ORL    R9, DI
+
+restac:
+	RORXL   $0x08, DI, R10
+	SHLXQ   R10, AX, R9
+	MOVQ    R9, R10
+	SARQ    $0x3f, R10
+	NOTQ    R10
+	XORQ    R10, R9
+	SHRQ    $0x01, R9
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, R9, R9
+	RORXL   $0x10, DI, DI
+	XORQ    R10, R9
+	SUBQ    R10, R9
+	MOVL    DI, R10
+	SHRL    $0x18, R10
+	ADDL    R10, BX
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVBLZX 32768(R8)(BX*1), R10
+	MOVW    R9, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCS     reston
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     restover
+	MOVW    R9, 126(SI)
+
+restover:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+reston:
+	MOVQ AX, DI
+	SHRQ $0x32, DI
+	ANDL $0x00003ff8, DI
+	MOVQ (R8)(DI*1), DI
+	JMP  rest
+
+unit:
+	DECQ 32(SP)
+	JNZ  block
+	INCQ m+48(FP)
+
+mcus:
+	MOVQ m+48(FP), BX
+	CMPQ BX, last+56(FP)
+	JLT  mcu
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    m+48(FP), BX
+	MOVQ    BX, stop+64(FP)
+	RET
+
+// func readTwoRuns(data *byte, bits *uint64, end int, units *byte, cells *int16, data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count int, m int, last int) (stop int)
+// Requires: BMI2, CMOV
+TEXT ·readTwoRuns(SB), NOSPLIT, $72-112
+	MOVQ    bits+8(FP), DX
+	MOVQ    (DX), AX
+	MOVQ    8(DX), CX
+	MOVQ    16(DX), DX
+	ADDQ    data+0(FP), DX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVBLZX CL, CX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    units+24(FP), BX
+	MOVQ    BX, (SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 8(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 16(SP)
+	MOVQ    bits2+48(FP), BX
+	MOVQ    (BX), R8
+	MOVQ    8(BX), R9
+	MOVQ    16(BX), R10
+	ADDQ    data2+40(FP), R10
+	MOVQ    (R10), BX
+	BSWAPQ  BX
+	SHRXQ   R9, BX, BX
+	ORQ     BX, R8
+	MOVBLZX R9, R9
+	MOVL    R9, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, R10
+	SUBQ    BX, R10
+	ORL     $0x38, R9
+	MOVQ    units2+64(FP), BX
+	MOVQ    BX, 32(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 40(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 48(SP)
+	JMP     mcus
+
+mcu:
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVBLZX R9, R9
+	MOVQ    R10, BX
+	SUBQ    data2+40(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    R9, BX
+	CMPQ    BX, end2+56(FP)
+	JG      done
+	MOVQ    count+80(FP), BX
+	MOVQ    BX, 64(SP)
+
+block:
+	MOVQ    8(SP), SI
+	MOVQ    16(SP), BX
+	MOVQ    AX, DI
+	SHRQ    $0x37, DI
+	MOVL    (BX)(DI*4), DI
+	MOVQ    (DX), R11
+	BSWAPQ  R11
+	SHRXQ   CX, R11, R11
+	ORQ     R11, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R11
+	SHRL    $0x03, R11
+	ADDQ    $0x07, DX
+	SUBQ    R11, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     firstdc
+	MOVL    $0x0000000a, DI
+
+firstdclonger:
+	MOVL  $0x00000040, R11
+	SUBL  DI, R11
+	SHRXQ R11, AX, R11
+	CMPL  R11, 2048(BX)(DI*4)
+	JLE   firstdcfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   firstdclonger
+	MOVB  $0x01, 2464(BX)
+	XORL  R11, R11
+	JMP   firstdcsymbol
+
+firstdcfound:
+	ADDL    2116(BX)(DI*4), R11
+	MOVBLZX R11, R11
+	MOVBLZX 2200(BX)(R11*1), R11
+
+firstdcsymbol:
+	MOVL   R11, BX
+	MOVL   $0x00000001, R11
+	IMUL3L $0x00000101, DI, DI
+	ADDL   BX, DI
+	XORL   $0x3f, BX
+	SHLL   $0x10, BX
+	ORL    BX, DI
+	SHLL   $0x18, R11
+	ORL    R11, DI
+
+firstdc:
+	RORXL   $0x08, DI, R11
+	SHLXQ   R11, AX, BX
+	MOVQ    BX, R11
+	SARQ    $0x3f, R11
+	NOTQ    R11
+	XORQ    R11, BX
+	SHRQ    $0x01, BX
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, BX, BX
+	RORXL   $0x10, DI, DI
+	XORQ    R11, BX
+	SUBQ    R11, BX
+	ADDL    16(SI), BX
+	MOVL    BX, 16(SI)
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (SP), DI
+	MOVL    BX, 24(SP)
+	MOVQ    m+88(FP), SI
+	IMULQ   16(DI), SI
+	ADDQ    8(DI), SI
+	SHLQ    $0x07, SI
+	ADDQ    cells+32(FP), SI
+	MOVL    $0x00000001, BX
+	ADDQ    $0x40, DI
+	CMPQ    64(SP), $0x01
+	CMOVQEQ units+24(FP), DI
+	MOVQ    DI, (SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 8(SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 16(SP)
+	MOVQ    40(SP), DI
+	MOVQ    48(SP), R11
+	MOVQ    R8, R12
+	SHRQ    $0x37, R12
+	MOVL    (R11)(R12*4), R12
+	MOVQ    (R10), R13
+	BSWAPQ  R13
+	SHRXQ   R9, R13, R13
+	ORQ     R13, R8
+	MOVBLZX R9, R9
+	MOVL    R9, R13
+	SHRL    $0x03, R13
+	ADDQ    $0x07, R10
+	SUBQ    R13, R10
+	ORL     $0x38, R9
+	TESTL   R12, R12
+	JNZ     seconddc
+	MOVL    $0x0000000a, R12
+
+seconddclonger:
+	MOVL  $0x00000040, R13
+	SUBL  R12, R13
+	SHRXQ R13, R8, R13
+	CMPL  R13, 2048(R11)(R12*4)
+	JLE   seconddcfound
+	INCL  R12
+	CMPL  R12, $0x11
+	JNE   seconddclonger
+	MOVB  $0x01, 2464(R11)
+	XORL  R13, R13
+	JMP   seconddcsymbol
+
+seconddcfound:
+	ADDL    2116(R11)(R12*4), R13
+	MOVBLZX R13, R13
+	MOVBLZX 2200(R11)(R13*1), R13
+
+seconddcsymbol:
+	MOVL   R13, R11
+	MOVL   $0x00000001, R13
+	IMUL3L $0x00000101, R12, R12
+	ADDL   R11, R12
+	XORL   $0x3f, R11
+	SHLL   $0x10, R11
+	ORL    R11, R12
+	SHLL   $0x18, R13
+	ORL    R13, R12
+
+seconddc:
+	RORXL   $0x08, R12, R13
+	SHLXQ   R13, R8, R11
+	MOVQ    R11, R13
+	SARQ    $0x3f, R13
+	NOTQ    R13
+	XORQ    R13, R11
+	SHRQ    $0x01, R11
+	RORXL   $0x10, R12, R12
+	SHRXQ   R12, R11, R11
+	RORXL   $0x10, R12, R12
+	XORQ    R13, R11
+	SUBQ    R13, R11
+	ADDL    16(DI), R11
+	MOVL    R11, 16(DI)
+	SHLXQ   R12, R8, R8
+	SUBQ    R12, R9
+	MOVQ    8(DI), R14
+	MOVQ    32(SP), DI
+	MOVL    R11, 56(SP)
+	MOVQ    m+88(FP), R12
+	IMULQ   16(DI), R12
+	ADDQ    8(DI), R12
+	SHLQ    $0x07, R12
+	ADDQ    cells2+72(FP), R12
+	MOVL    $0x00000001, R11
+	ADDQ    $0x40, DI
+	CMPQ    64(SP), $0x01
+	CMOVQEQ units2+64(FP), DI
+	MOVQ    DI, 32(SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 40(SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 48(SP)
+	MOVQ    AX, DI
+	SHRQ    $0x32, DI
+	ANDL    $0x00003ff8, DI
+	MOVQ    (R14)(DI*1), DI
+	MOVQ    R8, R13
+	SHRQ    $0x32, R13
+	ANDL    $0x00003ff8, R13
+	MOVQ    (R14)(R13*1), R13
+
+both:
+	MOVQ    (DX), R15
+	BSWAPQ  R15
+	SHRXQ   CX, R15, R15
+	ORQ     R15, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R15
+	SHRL    $0x03, R15
+	ADDQ    $0x07, DX
+	SUBQ    R15, DX
+	ORL     $0x38, CX
+	MOVQ    (R10), R15
+	BSWAPQ  R15
+	SHRXQ   R9, R15, R15
+	ORQ     R15, R8
+	MOVBLZX R9, R9
+	MOVL    R9, R15
+	SHRL    $0x03, R15
+	ADDQ    $0x07, R10
+	SUBQ    R15, R10
+	ORL     $0x38, R9
+	TESTL   DI, DI
+	JZ      firstmiss
+	SHRXQ   DI, AX, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, BP
+	ADDL    BP, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, BP
+	ADDL    BX, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	MOVBLZX 32768(R14)(BX*1), BP
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	CMPL    BX, $0x40
+	JCC     firstend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R15*1), DI
+	TESTL   R13, R13
+	JZ      secondmiss
+	SHRXQ   R13, R8, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, BP
+	ADDL    BP, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, BP
+	ADDL    R11, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	MOVBLZX 32768(R14)(R11*1), BP
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	CMPL    R11, $0x40
+	JCC     secondend
+	RORXQ   $0x38, R13, R13
+	SHLXQ   R13, R8, R8
+	SUBQ    R13, R9
+	MOVQ    (R14)(R15*1), R13
+	TESTL   DI, DI
+	JZ      firstmiss
+	SHRXQ   DI, AX, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, BP
+	ADDL    BP, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, BP
+	ADDL    BX, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	MOVBLZX 32768(R14)(BX*1), BP
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	CMPL    BX, $0x40
+	JCC     firstend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R15*1), DI
+	TESTL   R13, R13
+	JZ      secondmiss
+	SHRXQ   R13, R8, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, BP
+	ADDL    BP, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, BP
+	ADDL    R11, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	MOVBLZX 32768(R14)(R11*1), BP
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	CMPL    R11, $0x40
+	JCC     secondend
+	RORXQ   $0x38, R13, R13
+	SHLXQ   R13, R8, R8
+	SUBQ    R13, R9
+	MOVQ    (R14)(R15*1), R13
+	TESTL   DI, DI
+	JZ      firstmiss
+	SHRXQ   DI, AX, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, BP
+	ADDL    BP, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, BP
+	ADDL    BX, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	MOVBLZX 32768(R14)(BX*1), BP
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	CMPL    BX, $0x40
+	JCC     firstend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R15*1), DI
+	TESTL   R13, R13
+	JZ      secondmiss
+	SHRXQ   R13, R8, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, BP
+	ADDL    BP, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, BP
+	ADDL    R11, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	MOVBLZX 32768(R14)(R11*1), BP
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	CMPL    R11, $0x40
+	JCC     secondend
+	RORXQ   $0x38, R13, R13
+	SHLXQ   R13, R8, R8
+	SUBQ    R13, R9
+	MOVQ    (R14)(R15*1), R13
+	TESTL   DI, DI
+	JZ      firstmiss
+	SHRXQ   DI, AX, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, BP
+	ADDL    BP, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, BP
+	ADDL    BX, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	MOVBLZX 32768(R14)(BX*1), BP
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(BP*2)
+	CMPL    BX, $0x40
+	JCC     firstend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R15*1), DI
+	TESTL   R13, R13
+	JZ      secondmiss
+	SHRXQ   R13, R8, R15
+	ANDL    $0x00003ff8, R15
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, BP
+	ADDL    BP, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, BP
+	ADDL    R11, BP
+	MOVBLZX 32768(R14)(BP*1), BP
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	MOVBLZX 32768(R14)(R11*1), BP
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(BP*2)
+	CMPL    R11, $0x40
+	JCC     secondend
+	RORXQ   $0x38, R13, R13
+	SHLXQ   R13, R8, R8
+	SUBQ    R13, R9
+	MOVQ    (R14)(R15*1), R13
+	JMP     both
+
+firstend:
+	RORXQ   $0x30, DI, R15
+	MOVBLSX R15, R15
+	LEAL    -64(BX)(R15*1), BP
+	NOTL    BP
+	TESTL   BP, R15
+	JMI     firstbefore
+	RORXQ   $0x38, DI, R15
+	SHLXQ   R15, AX, AX
+	SUBQ    R15, CX
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     firstended
+	MOVW    DI, 126(SI)
+
+firstended:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  secondRest
+
+firstbefore:
+	RORXQ   $0x18, DI, R15
+	MOVBLZX R15, R15
+	SUBL    R15, BX
+	MOVQ    AX, DI
+	SHRQ    $0x35, DI
+	MOVL    16384(R14)(DI*4), DI
+	SHLQ    $0x20, DI
+
+firstmiss:
+	SHRQ    $0x20, DI
+	MOVQ    (DX), R15
+	BSWAPQ  R15
+	SHRXQ   CX, R15, R15
+	ORQ     R15, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R15
+	SHRL    $0x03, R15
+	ADDQ    $0x07, DX
+	SUBQ    R15, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     firstac
+	MOVL    $0x0000000c, DI
+
+firstaclonger:
+	MOVL  $0x00000040, R15
+	SUBL  DI, R15
+	SHRXQ R15, AX, R15
+	CMPL  R15, 33024(R14)(DI*4)
+	JLE   firstacfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   firstaclonger
+	MOVB  $0x01, 33440(R14)
+	XORL  R15, R15
+	JMP   firstacsymbol
+
+firstacfound:
+	ADDL    33092(R14)(DI*4), R15
+	MOVBLZX R15, R15
+	MOVBLZX 33176(R14)(R15*1), R15
+
+firstacsymbol:
+	MOVL R15, BP
+	SHRL $0x04, R15
+	INCL R15
+	ANDL $0x0f, BP
+	JNZ  firstsized
+	CMPL R15, $0x10
+	JE   firstsized
+	MOVL $0x00000080, R15
+
+firstsized:
+	IMUL3L $0x00000101, DI, DI
+	ADDL   BP, DI
+	XORL   $0x3f, BP
+	SHLL   $0x10, BP
+	ORL    BP, DI
+	SHLL   $0x18, R15
+	ORL    R15, DI
+
+firstac:
+	RORXL   $0x08, DI, BP
+	SHLXQ   BP, AX, R15
+	MOVQ    R15, BP
+	SARQ    $0x3f, BP
+	NOTQ    BP
+	XORQ    BP, R15
+	SHRQ    $0x01, R15
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, R15, R15
+	RORXL   $0x10, DI, DI
+	XORQ    BP, R15
+	SUBQ    BP, R15
+	MOVL    DI, BP
+	SHRL    $0x18, BP
+	ADDL    BP, BX
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVBLZX 32768(R14)(BX*1), BP
+	MOVW    R15, (SI)(BP*2)
+	CMPL    BX, $0x40
+	JCS     firston
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     firstover
+	MOVW    R15, 126(SI)
+
+firstover:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  secondRest
+
+firston:
+	MOVQ AX, DI
+	SHRQ $0x32, DI
+	ANDL $0x00003ff8, DI
+	MOVQ (R14)(DI*1), DI
+	JMP  both
+
+secondRest:
+	MOVQ    (R10), BX
+	BSWAPQ  BX
+	SHRXQ   R9, BX, BX
+	ORQ     BX, R8
+	MOVBLZX R9, R9
+	MOVL    R9, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, R10
+	SUBQ    BX, R10
+	ORL     $0x38, R9
+	TESTL   R13, R13
+	JZ      secondRestmiss
+	SHRXQ   R13, R8, BX
+	ANDL    $0x00003ff8, BX
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, SI
+	ADDL    SI, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, SI
+	ADDL    R11, SI
+	MOVBLZX 32768(R14)(SI*1), SI
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	MOVBLZX 32768(R14)(R11*1), SI
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	CMPL    R11, $0x40
+	JCC     secondRestend
+	RORXQ   $0x38, R13, SI
+	SHLXQ   SI, R8, R8
+	SUBQ    SI, R9
+	MOVQ    (R14)(BX*1), R13
+	TESTL   R13, R13
+	JZ      secondRestmiss
+	SHRXQ   R13, R8, BX
+	ANDL    $0x00003ff8, BX
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, SI
+	ADDL    SI, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, SI
+	ADDL    R11, SI
+	MOVBLZX 32768(R14)(SI*1), SI
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	MOVBLZX 32768(R14)(R11*1), SI
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	CMPL    R11, $0x40
+	JCC     secondRestend
+	RORXQ   $0x38, R13, SI
+	SHLXQ   SI, R8, R8
+	SUBQ    SI, R9
+	MOVQ    (R14)(BX*1), R13
+	TESTL   R13, R13
+	JZ      secondRestmiss
+	SHRXQ   R13, R8, BX
+	ANDL    $0x00003ff8, BX
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, SI
+	ADDL    SI, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, SI
+	ADDL    R11, SI
+	MOVBLZX 32768(R14)(SI*1), SI
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	MOVBLZX 32768(R14)(R11*1), SI
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	CMPL    R11, $0x40
+	JCC     secondRestend
+	RORXQ   $0x38, R13, SI
+	SHLXQ   SI, R8, R8
+	SUBQ    SI, R9
+	MOVQ    (R14)(BX*1), R13
+	TESTL   R13, R13
+	JZ      secondRestmiss
+	SHRXQ   R13, R8, BX
+	ANDL    $0x00003ff8, BX
+	RORXQ   $0x08, R13, R13
+	MOVBLZX R13, SI
+	ADDL    SI, R11
+	RORXQ   $0x18, R13, R13
+	MOVBLSX R13, SI
+	ADDL    R11, SI
+	MOVBLZX 32768(R14)(SI*1), SI
+	RORXQ   $0x30, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	MOVBLZX 32768(R14)(R11*1), SI
+	RORXQ   $0x20, R13, R13
+	MOVW    R13, (R12)(SI*2)
+	CMPL    R11, $0x40
+	JCC     secondRestend
+	RORXQ   $0x38, R13, SI
+	SHLXQ   SI, R8, R8
+	SUBQ    SI, R9
+	MOVQ    (R14)(BX*1), R13
+	JMP     secondRest
+
+secondRestend:
+	RORXQ   $0x30, R13, BX
+	MOVBLSX BL, BX
+	LEAL    -64(R11)(BX*1), SI
+	NOTL    SI
+	TESTL   SI, BX
+	JMI     secondRestbefore
+	RORXQ   $0x38, R13, BX
+	SHLXQ   BX, R8, R8
+	SUBQ    BX, R9
+	LEAL    -65(R11), BX
+	CMPL    BX, $0x40
+	JCC     secondRestended
+	MOVW    R13, 126(R12)
+
+secondRestended:
+	MOVL 56(SP), BX
+	MOVW BX, (R12)
+	JMP  unit
+
+secondRestbefore:
+	RORXQ   $0x18, R13, BX
+	MOVBLZX BL, BX
+	SUBL    BX, R11
+	MOVQ    R8, R13
+	SHRQ    $0x35, R13
+	MOVL    16384(R14)(R13*4), R13
+	SHLQ    $0x20, R13
+
+secondRestmiss:
+	SHRQ    $0x20, R13
+	MOVQ    (R10), BX
+	BSWAPQ  BX
+	SHRXQ   R9, BX, BX
+	ORQ     BX, R8
+	MOVBLZX R9, R9
+	MOVL    R9, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, R10
+	SUBQ    BX, R10
+	ORL     $0x38, R9
+	TESTL   R13, R13
+	JNZ     secondRestac
+	MOVL    $0x0000000c, R13
+
+secondRestaclonger:
+	MOVL  $0x00000040, BX
+	SUBL  R13, BX
+	SHRXQ BX, R8, BX
+	CMPL  BX, 33024(R14)(R13*4)
+	JLE   secondRestacfound
+	INCL  R13
+	CMPL  R13, $0x11
+	JNE   secondRestaclonger
+	MOVB  $0x01, 33440(R14)
+	XORL  BX, BX
+	JMP   secondRestacsymbol
+
+secondRestacfound:
+	ADDL    33092(R14)(R13*4), BX
+	MOVBLZX BL, BX
+	MOVBLZX 33176(R14)(BX*1), BX
+
+secondRestacsymbol:
+	MOVL BX, SI
+	SHRL $0x04, BX
+	INCL BX
+	ANDL $0x0f, SI
+	JNZ  secondRestsized
+	CMPL BX, $0x10
+	JE   secondRestsized
+	MOVL $0x00000080, BX
+
+secondRestsized:
+	IMUL3L $0x00000101, R13, R13
+	ADDL   SI, R13
+	XORL   $0x3f, SI
+	SHLL   $0x10, SI
+	ORL    SI, R13
+	SHLL   $0x18, BX
+	ORL    BX, R13
+
+secondRestac:
+	RORXL   $0x08, R13, SI
+	SHLXQ   SI, R8, BX
+	MOVQ    BX, SI
+	SARQ    $0x3f, SI
+	NOTQ    SI
+	XORQ    SI, BX
+	SHRQ    $0x01, BX
+	RORXL   $0x10, R13, R13
+	SHRXQ   R13, BX, BX
+	RORXL   $0x10, R13, R13
+	XORQ    SI, BX
+	SUBQ    SI, BX
+	MOVL    R13, SI
+	SHRL    $0x18, SI
+	ADDL    SI, R11
+	SHLXQ   R13, R8, R8
+	SUBQ    R13, R9
+	MOVBLZX 32768(R14)(R11*1), SI
+	MOVW    BX, (R12)(SI*2)
+	CMPL    R11, $0x40
+	JCS     secondReston
+	LEAL    -65(R11), SI
+	CMPL    SI, $0x40
+	JCC     secondRestover
+	MOVW    BX, 126(R12)
+
+secondRestover:
+	MOVL 56(SP), SI
+	MOVW SI, (R12)
+	JMP  unit
+
+secondReston:
+	MOVQ R8, R13
+	SHRQ $0x32, R13
+	ANDL $0x00003ff8, R13
+	MOVQ (R14)(R13*1), R13
+	JMP  secondRest
+
+secondend:
+	RORXQ   $0x30, R13, R15
+	MOVBLSX R15, R15
+	LEAL    -64(R11)(R15*1), BP
+	NOTL    BP
+	TESTL   BP, R15
+	JMI     secondbefore
+	RORXQ   $0x38, R13, R15
+	SHLXQ   R15, R8, R8
+	SUBQ    R15, R9
+	LEAL    -65(R11), R11
+	CMPL    R11, $0x40
+	JCC     secondended
+	MOVW    R13, 126(R12)
+
+secondended:
+	MOVL 56(SP), R11
+	MOVW R11, (R12)
+	JMP  firstRest
+
+secondbefore:
+	RORXQ   $0x18, R13, R15
+	MOVBLZX R15, R15
+	SUBL    R15, R11
+	MOVQ    R8, R13
+	SHRQ    $0x35, R13
+	MOVL    16384(R14)(R13*4), R13
+	SHLQ    $0x20, R13
+
+secondmiss:
+	SHRQ    $0x20, R13
+	MOVQ    (R10), R15
+	BSWAPQ  R15
+	SHRXQ   R9, R15, R15
+	ORQ     R15, R8
+	MOVBLZX R9, R9
+	MOVL    R9, R15
+	SHRL    $0x03, R15
+	ADDQ    $0x07, R10
+	SUBQ    R15, R10
+	ORL     $0x38, R9
+	TESTL   R13, R13
+	JNZ     secondac
+	MOVL    $0x0000000c, R13
+
+secondaclonger:
+	MOVL  $0x00000040, R15
+	SUBL  R13, R15
+	SHRXQ R15, R8, R15
+	CMPL  R15, 33024(R14)(R13*4)
+	JLE   secondacfound
+	INCL  R13
+	CMPL  R13, $0x11
+	JNE   secondaclonger
+	MOVB  $0x01, 33440(R14)
+	XORL  R15, R15
+	JMP   secondacsymbol
+
+secondacfound:
+	ADDL    33092(R14)(R13*4), R15
+	MOVBLZX R15, R15
+	MOVBLZX 33176(R14)(R15*1), R15
+
+secondacsymbol:
+	MOVL R15, BP
+	SHRL $0x04, R15
+	INCL R15
+	ANDL $0x0f, BP
+	JNZ  secondsized
+	CMPL R15, $0x10
+	JE   secondsized
+	MOVL $0x00000080, R15
+
+secondsized:
+	IMUL3L $0x00000101, R13, R13
+	ADDL   BP, R13
+	XORL   $0x3f, BP
+	SHLL   $0x10, BP
+	ORL    BP, R13
+	SHLL   $0x18, R15
+	ORL    R15, R13
+
+secondac:
+	RORXL   $0x08, R13, BP
+	SHLXQ   BP, R8, R15
+	MOVQ    R15, BP
+	SARQ    $0x3f, BP
+	NOTQ    BP
+	XORQ    BP, R15
+	SHRQ    $0x01, R15
+	RORXL   $0x10, R13, R13
+	SHRXQ   R13, R15, R15
+	RORXL   $0x10, R13, R13
+	XORQ    BP, R15
+	SUBQ    BP, R15
+	MOVL    R13, BP
+	SHRL    $0x18, BP
+	ADDL    BP, R11
+	SHLXQ   R13, R8, R8
+	SUBQ    R13, R9
+	MOVBLZX 32768(R14)(R11*1), BP
+	MOVW    R15, (R12)(BP*2)
+	CMPL    R11, $0x40
+	JCS     secondon
+	LEAL    -65(R11), R11
+	CMPL    R11, $0x40
+	JCC     secondover
+	MOVW    R15, 126(R12)
+
+secondover:
+	MOVL 56(SP), R11
+	MOVW R11, (R12)
+	JMP  firstRest
+
+secondon:
+	MOVQ R8, R13
+	SHRQ $0x32, R13
+	ANDL $0x00003ff8, R13
+	MOVQ (R14)(R13*1), R13
+	JMP  both
+
+firstRest:
+	MOVQ    (DX), R11
+	BSWAPQ  R11
+	SHRXQ   CX, R11, R11
+	ORQ     R11, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R11
+	SHRL    $0x03, R11
+	ADDQ    $0x07, DX
+	SUBQ    R11, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JZ      firstRestmiss
+	SHRXQ   DI, AX, R11
+	ANDL    $0x00003ff8, R11
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R12
+	ADDL    R12, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R12
+	ADDL    BX, R12
+	MOVBLZX 32768(R14)(R12*1), R12
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	MOVBLZX 32768(R14)(BX*1), R12
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	CMPL    BX, $0x40
+	JCC     firstRestend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R11*1), DI
+	TESTL   DI, DI
+	JZ      firstRestmiss
+	SHRXQ   DI, AX, R11
+	ANDL    $0x00003ff8, R11
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R12
+	ADDL    R12, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R12
+	ADDL    BX, R12
+	MOVBLZX 32768(R14)(R12*1), R12
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	MOVBLZX 32768(R14)(BX*1), R12
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	CMPL    BX, $0x40
+	JCC     firstRestend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R11*1), DI
+	TESTL   DI, DI
+	JZ      firstRestmiss
+	SHRXQ   DI, AX, R11
+	ANDL    $0x00003ff8, R11
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R12
+	ADDL    R12, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R12
+	ADDL    BX, R12
+	MOVBLZX 32768(R14)(R12*1), R12
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	MOVBLZX 32768(R14)(BX*1), R12
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	CMPL    BX, $0x40
+	JCC     firstRestend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R11*1), DI
+	TESTL   DI, DI
+	JZ      firstRestmiss
+	SHRXQ   DI, AX, R11
+	ANDL    $0x00003ff8, R11
+	RORXQ   $0x08, DI, DI
+	MOVBLZX DI, R12
+	ADDL    R12, BX
+	RORXQ   $0x18, DI, DI
+	MOVBLSX DI, R12
+	ADDL    BX, R12
+	MOVBLZX 32768(R14)(R12*1), R12
+	RORXQ   $0x30, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	MOVBLZX 32768(R14)(BX*1), R12
+	RORXQ   $0x20, DI, DI
+	MOVW    DI, (SI)(R12*2)
+	CMPL    BX, $0x40
+	JCC     firstRestend
+	RORXQ   $0x38, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R14)(R11*1), DI
+	JMP     firstRest
+
+firstRestend:
+	RORXQ   $0x30, DI, R11
+	MOVBLSX R11, R11
+	LEAL    -64(BX)(R11*1), R12
+	NOTL    R12
+	TESTL   R12, R11
+	JMI     firstRestbefore
+	RORXQ   $0x38, DI, R11
+	SHLXQ   R11, AX, AX
+	SUBQ    R11, CX
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     firstRestended
+	MOVW    DI, 126(SI)
+
+firstRestended:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+firstRestbefore:
+	RORXQ   $0x18, DI, R11
+	MOVBLZX R11, R11
+	SUBL    R11, BX
+	MOVQ    AX, DI
+	SHRQ    $0x35, DI
+	MOVL    16384(R14)(DI*4), DI
+	SHLQ    $0x20, DI
+
+firstRestmiss:
+	SHRQ    $0x20, DI
+	MOVQ    (DX), R11
+	BSWAPQ  R11
+	SHRXQ   CX, R11, R11
+	ORQ     R11, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R11
+	SHRL    $0x03, R11
+	ADDQ    $0x07, DX
+	SUBQ    R11, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     firstRestac
+	MOVL    $0x0000000c, DI
+
+firstRestaclonger:
+	MOVL  $0x00000040, R11
+	SUBL  DI, R11
+	SHRXQ R11, AX, R11
+	CMPL  R11, 33024(R14)(DI*4)
+	JLE   firstRestacfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   firstRestaclonger
+	MOVB  $0x01, 33440(R14)
+	XORL  R11, R11
+	JMP   firstRestacsymbol
+
+firstRestacfound:
+	ADDL    33092(R14)(DI*4), R11
+	MOVBLZX R11, R11
+	MOVBLZX 33176(R14)(R11*1), R11
+
+firstRestacsymbol:
+	MOVL R11, R12
+	SHRL $0x04, R11
+	INCL R11
+	ANDL $0x0f, R12
+	JNZ  firstRestsized
+	CMPL R11, $0x10
+	JE   firstRestsized
+	MOVL $0x00000080, R11
+
+firstRestsized:
+	IMUL3L $0x00000101, DI, DI
+	ADDL   R12, DI
+	XORL   $0x3f, R12
+	SHLL   $0x10, R12
+	ORL    R12, DI
+	SHLL   $0x18, R11
+	ORL    R11, DI
+
+firstRestac:
+	RORXL   $0x08, DI, R12
+	SHLXQ   R12, AX, R11
+	MOVQ    R11, R12
+	SARQ    $0x3f, R12
+	NOTQ    R12
+	XORQ    R12, R11
+	SHRQ    $0x01, R11
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, R11, R11
+	RORXL   $0x10, DI, DI
+	XORQ    R12, R11
+	SUBQ    R12, R11
+	MOVL    DI, R12
+	SHRL    $0x18, R12
+	ADDL    R12, BX
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVBLZX 32768(R14)(BX*1), R12
+	MOVW    R11, (SI)(R12*2)
+	CMPL    BX, $0x40
+	JCS     firstReston
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     firstRestover
+	MOVW    R11, 126(SI)
+
+firstRestover:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+firstReston:
+	MOVQ AX, DI
+	SHRQ $0x32, DI
+	ANDL $0x00003ff8, DI
+	MOVQ (R14)(DI*1), DI
+	JMP  firstRest
+
+unit:
+	DECQ 64(SP)
+	JNZ  block
+	INCQ m+88(FP)
+
+mcus:
+	MOVQ m+88(FP), BX
+	CMPQ BX, last+96(FP)
+	JLT  mcu
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    bits2+48(FP), AX
+	MOVBLZX R9, R9
+	SUBQ    data2+40(FP), R10
+	MOVQ    R8, (AX)
+	MOVQ    R9, 8(AX)
+	MOVQ    R10, 16(AX)
+	MOVQ    m+88(FP), BX
+	MOVQ    BX, stop+104(FP)
+	RET
+
+// func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
+// Requires: BMI2, CMOV
+TEXT ·skipRun(SB), NOSPLIT, $40-64
+	MOVQ    bits+8(FP), DX
+	MOVQ    (DX), AX
+	MOVQ    8(DX), CX
+	MOVQ    16(DX), DX
+	ADDQ    data+0(FP), DX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVBLZX CL, CX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    units+24(FP), BX
+	MOVQ    BX, (SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 8(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 16(SP)
+	JMP     mcus
+
+mcu:
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVQ    count+32(FP), BX
+	MOVQ    BX, 32(SP)
+
+block:
+	MOVQ    8(SP), BX
+	MOVQ    16(SP), SI
+	MOVQ    AX, DI
+	SHRQ    $0x37, DI
+	MOVL    (SI)(DI*4), DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     dc
+	MOVL    $0x0000000a, DI
+
+dclonger:
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 2048(SI)(DI*4)
+	JLE   dcfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   dclonger
+	MOVB  $0x01, 2464(SI)
+	XORL  R8, R8
+	JMP   dcsymbol
+
+dcfound:
+	ADDL    2116(SI)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 2200(SI)(R8*1), R8
+
+dcsymbol:
+	MOVL   R8, SI
+	MOVL   $0x00000001, R8
+	IMUL3L $0x00000101, DI, DI
+	ADDL   SI, DI
+	XORL   $0x3f, SI
+	SHLL   $0x10, SI
+	ORL    SI, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
+
+dc:
+	RORXL   $0x08, DI, R8
+	SHLXQ   R8, AX, SI
+	MOVQ    SI, R8
+	SARQ    $0x3f, R8
+	NOTQ    R8
+	XORQ    R8, SI
+	SHRQ    $0x01, SI
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, SI, SI
+	RORXL   $0x10, DI, DI
+	XORQ    R8, SI
+	SUBQ    R8, SI
+	ADDL    16(BX), SI
+	MOVL    SI, 16(BX)
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    8(BX), DI
+	MOVQ    (SP), SI
+	MOVL    $0x00000001, BX
+	ADDQ    $0x40, SI
+	CMPQ    32(SP), $0x01
+	CMOVQEQ units+24(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 8(SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 16(SP)
+	LEAQ    24576(DI), R10
 
 leaps:
 	MOVQ    AX, R8
 	SHRQ    $0x33, R8
 	ANDL    $0x00001ffc, R8
-	MOVL    (R10)(R8*1), DI
-	MOVBLZX CL, CX
+	MOVL    (R10)(R8*1), SI
 	MOVQ    (DX), R8
 	BSWAPQ  R8
 	SHRXQ   CX, R8, R8
 	ORQ     R8, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R8
 	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
@@ -1500,93 +1655,93 @@ leaps:
 	ORL     $0x38, CX
 
 leap:
-	MOVL    DI, R9
-	TESTL   DI, DI
+	MOVL    SI, R9
+	TESTL   SI, SI
 	JZ      miss
-	SHRXQ   DI, AX, R8
+	SHRXQ   SI, AX, R8
 	ANDL    $0x00001ffc, R8
 	SHRL    $0x10, R9
 	ADDL    R9, BX
 	CMPL    BX, $0x40
 	JCC     end
-	RORXL   $0x08, DI, R9
-	MOVL    (R10)(R8*1), DI
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
 	SHLXQ   R9, AX, AX
 	SUBQ    R9, CX
-	MOVBLZX CL, CX
 	MOVQ    (DX), R8
 	BSWAPQ  R8
 	SHRXQ   CX, R8, R8
 	ORQ     R8, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R8
 	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
 	SUBQ    R8, DX
 	ORL     $0x38, CX
-	MOVL    DI, R9
-	TESTL   DI, DI
+	MOVL    SI, R9
+	TESTL   SI, SI
 	JZ      miss
-	SHRXQ   DI, AX, R8
+	SHRXQ   SI, AX, R8
 	ANDL    $0x00001ffc, R8
 	SHRL    $0x10, R9
 	ADDL    R9, BX
 	CMPL    BX, $0x40
 	JCC     end
-	RORXL   $0x08, DI, R9
-	MOVL    (R10)(R8*1), DI
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
 	SHLXQ   R9, AX, AX
 	SUBQ    R9, CX
-	MOVBLZX CL, CX
 	MOVQ    (DX), R8
 	BSWAPQ  R8
 	SHRXQ   CX, R8, R8
 	ORQ     R8, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R8
 	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
 	SUBQ    R8, DX
 	ORL     $0x38, CX
-	MOVL    DI, R9
-	TESTL   DI, DI
+	MOVL    SI, R9
+	TESTL   SI, SI
 	JZ      miss
-	SHRXQ   DI, AX, R8
+	SHRXQ   SI, AX, R8
 	ANDL    $0x00001ffc, R8
 	SHRL    $0x10, R9
 	ADDL    R9, BX
 	CMPL    BX, $0x40
 	JCC     end
-	RORXL   $0x08, DI, R9
-	MOVL    (R10)(R8*1), DI
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
 	SHLXQ   R9, AX, AX
 	SUBQ    R9, CX
-	MOVBLZX CL, CX
 	MOVQ    (DX), R8
 	BSWAPQ  R8
 	SHRXQ   CX, R8, R8
 	ORQ     R8, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R8
 	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
 	SUBQ    R8, DX
 	ORL     $0x38, CX
-	MOVL    DI, R9
-	TESTL   DI, DI
+	MOVL    SI, R9
+	TESTL   SI, SI
 	JZ      miss
-	SHRXQ   DI, AX, R8
+	SHRXQ   SI, AX, R8
 	ANDL    $0x00001ffc, R8
 	SHRL    $0x10, R9
 	ADDL    R9, BX
 	CMPL    BX, $0x40
 	JCC     end
-	RORXL   $0x08, DI, R9
-	MOVL    (R10)(R8*1), DI
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
 	SHLXQ   R9, AX, AX
 	SUBQ    R9, CX
-	MOVBLZX CL, CX
 	MOVQ    (DX), R8
 	BSWAPQ  R8
 	SHRXQ   CX, R8, R8
 	ORQ     R8, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R8
 	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
@@ -1602,84 +1757,81 @@ end:
 	JNE  before
 
 ended:
-	SHRL  $0x08, DI
-	SHLXQ DI, AX, AX
-	SUBQ  DI, CX
+	SHRL  $0x08, SI
+	SHLXQ SI, AX, AX
+	SUBQ  SI, CX
 	JMP   unit
 
 before:
 	SUBL R9, BX
 
 miss:
+	MOVQ    AX, SI
+	SHRQ    $0x35, SI
+	MOVL    16384(DI)(SI*4), SI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
 	MOVBLZX CL, CX
-	MOVQ    (DX), DI
-	BSWAPQ  DI
-	SHRXQ   CX, DI, DI
-	ORQ     DI, AX
-	MOVL    CX, DI
-	SHRL    $0x03, DI
+	MOVL    CX, R8
+	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
-	SUBQ    DI, DX
+	SUBQ    R8, DX
 	ORL     $0x38, CX
-	MOVQ    AX, DI
-	SHRQ    $0x35, DI
-	MOVL    16384(SI)(DI*4), DI
-	TESTL   DI, DI
-	JNZ     missac
-	MOVL    $0x0000000c, DI
+	TESTL   SI, SI
+	JNZ     oneac
+	MOVL    $0x0000000c, SI
 
-missaclonger:
+oneaclonger:
 	MOVL  $0x00000040, R8
-	SUBL  DI, R8
+	SUBL  SI, R8
 	SHRXQ R8, AX, R8
-	CMPL  R8, 33024(SI)(DI*4)
-	JLE   missacfound
-	INCL  DI
-	CMPL  DI, $0x11
-	JNE   missaclonger
-	MOVB  $0x01, 33440(SI)
+	CMPL  R8, 33024(DI)(SI*4)
+	JLE   oneacfound
+	INCL  SI
+	CMPL  SI, $0x11
+	JNE   oneaclonger
+	MOVB  $0x01, 33440(DI)
 	XORL  R8, R8
-	JMP   missacsymbol
+	JMP   oneacsymbol
 
-missacfound:
-	ADDL    33092(SI)(DI*4), R8
+oneacfound:
+	ADDL    33092(DI)(SI*4), R8
 	MOVBLZX R8, R8
-	MOVBLZX 33176(SI)(R8*1), R8
+	MOVBLZX 33176(DI)(R8*1), R8
 
-missacsymbol:
+oneacsymbol:
 	MOVL R8, R9
-	MOVL R8, R11
-	SHRL $0x04, R11
-	INCL R11
+	SHRL $0x04, R8
+	INCL R8
 	ANDL $0x0f, R9
-	JNZ  misssized
-	CMPL R11, $0x10
-	JE   misssized
-	MOVL $0x00000080, R11
+	JNZ  onesized
+	CMPL R8, $0x10
+	JE   onesized
+	MOVL $0x00000080, R8
 
-misssized:
-	SHLL $0x18, R11
-	MOVL DI, R8
-	SHLL $0x08, R8
-	ORL  R8, R11
-	ADDL R9, DI
-	ORL  R11, DI
-	XORL $0x3f, R9
-	SHLL $0x10, R9
-	ORL  R9, DI
+onesized:
+	IMUL3L $0x00000101, SI, SI
+	ADDL   R9, SI
+	XORL   $0x3f, R9
+	SHLL   $0x10, R9
+	ORL    R9, SI
+	SHLL   $0x18, R8
+	ORL    R8, SI
 
-missac:
-	MOVL  DI, R8
+oneac:
+	MOVL  SI, R8
 	SHRL  $0x18, R8
 	ADDL  R8, BX
-	SHLXQ DI, AX, AX
-	SUBQ  DI, CX
+	SHLXQ SI, AX, AX
+	SUBQ  SI, CX
 	CMPL  BX, $0x40
-	JCS   leaps
+	JCC   unit
+	JMP   leaps
 
 unit:
-	ADDQ $0x40, (SP)
-	DECQ 8(SP)
+	DECQ 32(SP)
 	JNZ  block
 	INCQ m+40(FP)
 
@@ -1714,122 +1866,120 @@ GLOBL pairNumbers<>(SB), RODATA|NOPTR, $32
 TEXT ·setPairs(SB), NOSPLIT, $0-16
 	MOVQ         entries+0(FP), AX
 	MOVQ         pairs+8(FP), CX
-	MOVL         $0x00000008, DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y1
 	MOVL         $0x000000ff, DX
 	VMOVD        DX, X0
-	VPBROADCASTD X0, Y2
+	VPBROADCASTD X0, Y0
 	MOVL         $0x0000000b, DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y3
-	MOVQ         CX, DX
-	LEAQ         16384(CX), BX
-	VMOVDQU      pairNumbers<>+0(SB), Y0
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x0000007f, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x000007ff, DX
+	VMOVD        DX, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x00000008, DX
+	VMOVD        DX, X4
+	VPBROADCASTD X4, Y5
+	VMOVDQU      pairNumbers<>+0(SB), Y4
+	MOVQ         AX, DX
+	LEAQ         8192(AX), BX
 
-single:
-	VPERMQ       $0xd8, (AX), Y4
-	VPAND        Y2, Y4, Y5
-	VPSLLD       $0x10, Y4, Y8
-	VPSRLD       $0x18, Y8, Y8
-	VPSLLD       $0x15, Y0, Y6
-	VPSLLVD      Y8, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y7
-	VPCMPEQD     Y8, Y8, Y8
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y7, Y6, Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPSLLD       $0x08, Y4, Y8
-	VPSRLD       $0x18, Y8, Y8
+pair:
+	VPERMQ       $0xd8, (DX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLD       $0x10, Y6, Y10
+	VPSRLD       $0x18, Y10, Y10
+	VPSLLD       $0x15, Y4, Y8
+	VPSLLVD      Y10, Y8, Y8
+	VPSRAD       $0x1f, Y8, Y9
+	VPCMPEQD     Y10, Y10, Y10
+	VPXOR        Y10, Y9, Y9
+	VPXOR        Y9, Y8, Y8
+	VPSRLD       $0x01, Y8, Y8
+	VPSLLD       $0x08, Y6, Y10
+	VPSRLD       $0x18, Y10, Y10
 	MOVL         $0x00000020, SI
-	VMOVD        SI, X9
-	VPBROADCASTD X9, Y9
+	VMOVD        SI, X11
+	VPBROADCASTD X11, Y11
+	VPSUBD       Y11, Y10, Y10
+	VPSRLVD      Y10, Y8, Y8
+	VPXOR        Y9, Y8, Y8
 	VPSUBD       Y9, Y8, Y8
-	VPSRLVD      Y8, Y6, Y6
-	VPXOR        Y7, Y6, Y6
-	VPSUBD       Y7, Y6, Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPSUBD       Y5, Y3, Y7
-	VPCMPEQD     Y8, Y8, Y8
-	VPADDD       Y8, Y5, Y8
-	VPOR         Y8, Y7, Y7
-	VPCMPEQD     Y8, Y8, Y8
-	VPCMPGTD     Y8, Y7, Y7
-	VPSRLD       $0x18, Y4, Y4
-	VPSLLD       $0x08, Y4, Y4
-	VPOR         Y5, Y4, Y4
-	VPOR         Y6, Y4, Y4
-	VPAND        Y7, Y4, Y4
-	VPSLLD       $0x08, Y5, Y5
-	VPOR         Y6, Y5, Y5
-	VPAND        Y7, Y5, Y5
-	VPUNPCKLDQ   Y5, Y4, Y6
-	VMOVDQU      Y6, (DX)
-	VPUNPCKHDQ   Y5, Y4, Y6
-	VMOVDQU      Y6, 32(DX)
-	ADDQ         $0x20, AX
-	VPADDD       Y1, Y0, Y0
-	ADDQ         $0x40, DX
+	VPSUBD       Y7, Y1, Y9
+	VPSLLVD      Y7, Y4, Y10
+	VPAND        Y3, Y10, Y10
+	VPXOR        Y13, Y13, Y13
+	VPCMPEQD     Y11, Y11, Y11
+	VPGATHERDD   Y11, (AX)(Y10*4), Y13
+	VPAND        Y0, Y13, Y11
+	VPSUBD       Y11, Y9, Y12
+	VPCMPEQD     Y14, Y14, Y14
+	VPADDD       Y14, Y7, Y14
+	VPOR         Y14, Y9, Y9
+	VPCMPEQD     Y14, Y14, Y14
+	VPCMPGTD     Y14, Y9, Y9
+	VPSRLD       $0x18, Y6, Y14
+	VPSUBD       Y14, Y2, Y14
+	VPCMPEQD     Y15, Y15, Y15
+	VPADDD       Y15, Y11, Y15
+	VPOR         Y15, Y12, Y12
+	VPOR         Y14, Y12, Y12
+	VPCMPEQD     Y14, Y14, Y14
+	VPCMPGTD     Y14, Y12, Y12
+	VPAND        Y9, Y12, Y12
+	VPAND        Y12, Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPSLLD       $0x10, Y13, Y11
+	VPSRLD       $0x18, Y11, Y11
+	VPSLLD       $0x15, Y10, Y10
+	VPSLLVD      Y11, Y10, Y10
+	VPSRAD       $0x1f, Y10, Y14
+	VPCMPEQD     Y11, Y11, Y11
+	VPXOR        Y11, Y14, Y14
+	VPXOR        Y14, Y10, Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPSLLD       $0x08, Y13, Y11
+	VPSRLD       $0x18, Y11, Y11
+	MOVL         $0x00000020, SI
+	VMOVD        SI, X15
+	VPBROADCASTD X15, Y15
+	VPSUBD       Y15, Y11, Y11
+	VPSRLVD      Y11, Y10, Y10
+	VPXOR        Y14, Y10, Y10
+	VPSUBD       Y14, Y10, Y10
+	VPBLENDVB    Y12, Y10, Y8, Y10
+	MOVL         $0x00000032, SI
+	VMOVD        SI, X11
+	VPBROADCASTD X11, Y14
+	VPSUBD       Y7, Y14, Y11
+	VPSRLD       $0x18, Y13, Y13
+	VPAND        Y12, Y13, Y13
+	VPSRLD       $0x18, Y6, Y14
+	VPADDD       Y13, Y14, Y14
+	VPSLLD       $0x08, Y14, Y14
+	VPOR         Y14, Y11, Y11
+	VPSLLD       $0x10, Y8, Y8
+	VPOR         Y8, Y11, Y11
+	VPAND        Y9, Y11, Y11
+	VPXOR        Y14, Y14, Y14
+	VPSUBD       Y13, Y14, Y8
+	VPSLLD       $0x18, Y8, Y8
+	VPSRLD       $0x18, Y8, Y8
+	VPSLLD       $0x08, Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPSLLD       $0x10, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPBLENDVB    Y9, Y8, Y6, Y8
+	VPUNPCKLDQ   Y8, Y11, Y6
+	VMOVDQU      Y6, (CX)
+	VPUNPCKHDQ   Y8, Y11, Y6
+	VMOVDQU      Y6, 32(CX)
+	ADDQ         $0x20, DX
+	ADDQ         $0x40, CX
+	VPADDD       Y5, Y4, Y4
 	CMPQ         DX, BX
-	JNE          single
-	MOVL         $0x000000ff, AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y2
-	MOVL         $0x0000000b, AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y3
-	MOVL         $0x0000007f, AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y4
-	MOVL         $0x000007ff, AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y5
-	MOVQ         CX, DX
-	LEAQ         16384(CX), BX
-	VMOVDQU      pairNumbers<>+0(SB), Y0
-
-second:
-	VMOVUPS    (DX), Y6
-	VSHUFPS    $0x88, 32(DX), Y6, Y7
-	VSHUFPS    $0xdd, 32(DX), Y6, Y6
-	VPAND      Y2, Y7, Y8
-	VPSLLD     $0x10, Y7, Y9
-	VPSRLD     $0x18, Y9, Y9
-	VPSLLVD    Y8, Y0, Y10
-	VPAND      Y5, Y10, Y10
-	VPXOR      Y11, Y11, Y11
-	VPCMPEQD   Y12, Y12, Y12
-	VPGATHERDD Y12, (CX)(Y10*8), Y11
-	VPXOR      Y12, Y12, Y12
-	VPCMPEQD   Y13, Y13, Y13
-	VPGATHERDD Y13, 4(CX)(Y10*8), Y12
-	VPSLLD     $0x10, Y12, Y10
-	VPSRLD     $0x18, Y10, Y10
-	VPSUBD     Y8, Y3, Y12
-	VPSUBD     Y10, Y12, Y12
-	VPSUBD     Y9, Y4, Y9
-	VPCMPEQD   Y13, Y13, Y13
-	VPADDD     Y13, Y10, Y13
-	VPOR       Y13, Y12, Y12
-	VPOR       Y9, Y12, Y12
-	VPCMPEQD   Y9, Y9, Y9
-	VPCMPGTD   Y9, Y12, Y12
-	VPAND      Y12, Y10, Y10
-	VPADDD     Y10, Y7, Y7
-	VPSLLD     $0x10, Y11, Y9
-	VPSRLD     $0x18, Y9, Y9
-	VPSLLD     $0x08, Y8, Y8
-	VPOR       Y8, Y9, Y9
-	VPBLENDW   $0xaa, Y11, Y9, Y9
-	VPBLENDVB  Y12, Y9, Y6, Y6
-	VPUNPCKLDQ Y6, Y7, Y8
-	VMOVDQU    Y8, (DX)
-	VPUNPCKHDQ Y6, Y7, Y8
-	VMOVDQU    Y8, 32(DX)
-	VPADDD     Y1, Y0, Y0
-	ADDQ       $0x40, DX
-	CMPQ       DX, BX
-	JNE        second
+	JNE          pair
 	VZEROUPPER
 	RET
 
@@ -1937,7 +2087,7 @@ leap:
 
 // func readFirstBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int) (left int, more int)
 // Requires: BMI2, CMOV
-TEXT ·readFirstBands(SB), NOSPLIT, $32-120
+TEXT ·readFirstBands(SB), NOSPLIT, $56-120
 	MOVQ zigzag+32(FP), DI
 	MOVQ entries+24(FP), R8
 	MOVQ cells+88(FP), SI
@@ -1965,14 +2115,14 @@ first:
 	SUBQ    CX, BX
 	CMPQ    BX, end+16(FP)
 	JG      done
-	MOVQ    AX, 8(SP)
-	MOVQ    CX, 16(SP)
-	MOVQ    DX, 24(SP)
-	MOVBLZX CL, CX
+	MOVQ    AX, 32(SP)
+	MOVQ    CX, 40(SP)
+	MOVQ    DX, 48(SP)
 	MOVQ    (DX), BX
 	BSWAPQ  BX
 	SHRXQ   CX, BX, BX
 	ORQ     BX, AX
+	MOVBLZX CL, CX
 	MOVL    CX, BX
 	SHRL    $0x03, BX
 	ADDQ    $0x07, DX
@@ -1988,11 +2138,11 @@ symbol:
 	MOVQ    AX, R9
 	SHRQ    $0x35, R9
 	MOVL    (R8)(R9*4), R9
-	MOVBLZX CL, CX
 	MOVQ    (DX), R10
 	BSWAPQ  R10
 	SHRXQ   CX, R10, R10
 	ORQ     R10, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R10
 	SHRL    $0x03, R10
 	ADDQ    $0x07, DX
@@ -2001,16 +2151,16 @@ symbol:
 	LEAL    -16777216(R9), R10
 	CMPL    R10, $0x10000000
 	JCC     end
-	MOVL    R9, R14
-	SHRL    $0x08, R14
-	SHLXQ   R14, AX, R13
+	RORXL   $0x08, R9, R10
+	SHLXQ   R10, AX, R13
 	MOVQ    R13, R10
 	SARQ    $0x3f, R10
 	NOTQ    R10
 	XORQ    R10, R13
 	SHRQ    $0x01, R13
-	SHRL    $0x08, R14
-	SHRXQ   R14, R13, R13
+	RORXL   $0x10, R9, R9
+	SHRXQ   R9, R13, R13
+	RORXL   $0x10, R9, R9
 	XORQ    R10, R13
 	SUBQ    R10, R13
 	SHLXQ   R12, R13, R13
@@ -2075,9 +2225,9 @@ skip:
 	JMP     first
 
 bail:
-	MOVQ 8(SP), AX
-	MOVQ 16(SP), CX
-	MOVQ 24(SP), DX
+	MOVQ 32(SP), AX
+	MOVQ 40(SP), CX
+	MOVQ 48(SP), DX
 	MOVQ $0x00000000, ended+64(FP)
 
 done:
@@ -2095,7 +2245,7 @@ done:
 
 // func readRefiningBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int, bytePlaces *byte) (left int, more int)
 // Requires: BMI, BMI2, CMOV, POPCNT
-TEXT ·readRefiningBands(SB), NOSPLIT, $160-128
+TEXT ·readRefiningBands(SB), NOSPLIT, $184-128
 	MOVQ  zigzag+32(FP), DI
 	MOVQ  entries+24(FP), R8
 	MOVQ  cells+88(FP), SI
@@ -2107,20 +2257,20 @@ TEXT ·readRefiningBands(SB), NOSPLIT, $160-128
 	MOVQ  $-1, BX
 	MOVQ  first+40(FP), R9
 	SHLXQ R9, BX, R9
-	MOVQ  R9, 112(SP)
+	MOVQ  R9, 136(SP)
 	NOTQ  R9
-	MOVQ  R9, 120(SP)
+	MOVQ  R9, 144(SP)
 	MOVQ  last+48(FP), R9
 	NOTQ  R9
 	SHRXQ R9, BX, R9
-	ANDQ  R9, 112(SP)
+	ANDQ  R9, 136(SP)
 	MOVQ  low+56(FP), R9
 	SHLXQ R9, BX, R9
-	MOVQ  R9, 128(SP)
+	MOVQ  R9, 152(SP)
 	NEGQ  R9
-	MOVQ  R9, 136(SP)
+	MOVQ  R9, 160(SP)
 	ADDQ  R9, R9
-	MOVQ  R9, 144(SP)
+	MOVQ  R9, 168(SP)
 	JMP   first
 
 block:
@@ -2140,14 +2290,14 @@ first:
 	SUBQ    CX, BX
 	CMPQ    BX, end+16(FP)
 	JG      done
-	MOVQ    AX, 8(SP)
-	MOVQ    CX, 16(SP)
-	MOVQ    DX, 24(SP)
-	MOVBLZX CL, CX
+	MOVQ    AX, 32(SP)
+	MOVQ    CX, 40(SP)
+	MOVQ    DX, 48(SP)
 	MOVQ    (DX), BX
 	BSWAPQ  BX
 	SHRXQ   CX, BX, BX
 	ORQ     BX, AX
+	MOVBLZX CL, CX
 	MOVL    CX, BX
 	SHRL    $0x03, BX
 	ADDQ    $0x07, DX
@@ -2155,11 +2305,11 @@ first:
 	ORL     $0x38, CX
 	MOVQ    sent+72(FP), BX
 	MOVQ    (BX), BX
-	ANDQ    112(SP), BX
-	MOVQ    BX, 152(SP)
-	ORQ     120(SP), BX
+	ANDQ    136(SP), BX
+	MOVQ    BX, 176(SP)
+	ORQ     144(SP), BX
 	NOTQ    BX
-	LEAQ    32(SP), R9
+	LEAQ    56(SP), R9
 	MOVQ    bytePlaces+104(FP), R10
 	XORL    R11, R11
 	MOVQ    $0x0808080808080808, R12
@@ -2232,7 +2382,7 @@ first:
 	MOVQ    R14, (R9)
 	ADDQ    R12, R14
 	MOVQ    R14, 8(R9)
-	LEAQ    31(SP), R9
+	LEAQ    55(SP), R9
 	MOVQ    sent+72(FP), R12
 	MOVQ    (R12), R12
 	MOVQ    first+40(FP), BX
@@ -2243,11 +2393,11 @@ symbol:
 	MOVQ    AX, R11
 	SHRQ    $0x35, R11
 	MOVL    (R8)(R11*4), R11
-	MOVBLZX CL, CX
 	MOVQ    (DX), R13
 	BSWAPQ  R13
 	SHRXQ   CX, R13, R13
 	ORQ     R13, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R13
 	SHRL    $0x03, R13
 	ADDQ    $0x07, DX
@@ -2261,8 +2411,8 @@ symbol:
 	SHRL    $0x08, R13
 	SHLXQ   R13, AX, R13
 	SARQ    $0x3f, R13
-	ANDQ    144(SP), R13
-	ADDQ    128(SP), R13
+	ANDQ    168(SP), R13
+	ADDQ    152(SP), R13
 	SHLXQ   R11, AX, AX
 	SUBQ    R11, CX
 	SHRL    $0x18, R11
@@ -2301,7 +2451,7 @@ correct:
 	JE      block
 	TESTQ   R10, R10
 	JZ      block
-	MOVQ    152(SP), BX
+	MOVQ    176(SP), BX
 	POPCNTQ BX, R9
 	NEGQ    R9
 	SHLXQ   R9, R10, R10
@@ -2314,10 +2464,10 @@ correction:
 	MOVWLSX (SI)(R14*2), R11
 	MOVL    R11, R9
 	SARL    $0x1f, R9
-	MOVL    136(SP), R12
+	MOVL    160(SP), R12
 	XORL    R9, R12
 	SUBL    R9, R12
-	TESTL   R11, 136(SP)
+	TESTL   R11, 160(SP)
 	CMOVLNE R13, R12
 	MOVQ    R10, R9
 	SARQ    $0x3f, R9
@@ -2372,17 +2522,17 @@ end:
 	MOVQ    R13, ended+64(FP)
 	SHLXQ   R11, AX, AX
 	SUBQ    R11, CX
-	MOVBLZX CL, CX
 	MOVQ    (DX), R9
 	BSWAPQ  R9
 	SHRXQ   CX, R9, R9
 	ORQ     R9, AX
+	MOVBLZX CL, CX
 	MOVL    CX, R9
 	SHRL    $0x03, R9
 	ADDQ    $0x07, DX
 	SUBQ    R9, DX
 	ORL     $0x38, CX
-	MOVQ    152(SP), R13
+	MOVQ    176(SP), R13
 	SHRXQ   BX, R13, R13
 	SHRQ    $0x01, R13
 	POPCNTQ R13, R13
@@ -2401,9 +2551,9 @@ end:
 skip:
 	MOVQ    sent+72(FP), BX
 	MOVQ    (BX), BX
-	ANDQ    112(SP), BX
+	ANDQ    136(SP), BX
 	JZ      nothing
-	MOVQ    BX, 152(SP)
+	MOVQ    BX, 176(SP)
 	MOVBLZX CL, CX
 	MOVQ    DX, BX
 	SUBQ    data+0(FP), BX
@@ -2411,17 +2561,17 @@ skip:
 	SUBQ    CX, BX
 	CMPQ    BX, end+16(FP)
 	JG      done
-	MOVBLZX CL, CX
 	MOVQ    (DX), BX
 	BSWAPQ  BX
 	SHRXQ   CX, BX, BX
 	ORQ     BX, AX
+	MOVBLZX CL, CX
 	MOVL    CX, BX
 	SHRL    $0x03, BX
 	ADDQ    $0x07, DX
 	SUBQ    BX, DX
 	ORL     $0x38, CX
-	POPCNTQ 152(SP), BX
+	POPCNTQ 176(SP), BX
 	CMPL    BX, $0x38
 	JA      done
 	MOVQ    $0x00000000, R10
@@ -2441,9 +2591,9 @@ nothing:
 	JMP  block
 
 bail:
-	MOVQ 8(SP), AX
-	MOVQ 16(SP), CX
-	MOVQ 24(SP), DX
+	MOVQ 32(SP), AX
+	MOVQ 40(SP), CX
+	MOVQ 48(SP), DX
 	MOVQ $0x00000000, ended+64(FP)
 
 done:

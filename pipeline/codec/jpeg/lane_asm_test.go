@@ -29,6 +29,7 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		{"acBits", acBits, 11},
 		{"dcBits", dcBits, 9},
 		{"endOfBlock", endOfBlock, 128},
+		{"pairShift", pairShift, 50},
 		{"leapShift", leapShift, 51},
 		{"dcTable.entries", unsafe.Offsetof(d.entries), 0},
 		{"dcTable.long", unsafe.Offsetof(d.long), 4 << dcBits},

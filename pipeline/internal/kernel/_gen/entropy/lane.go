@@ -11,12 +11,17 @@ type lane struct {
 	suffix    string // of its parameters
 	stores    bool
 	acc, n, p reg.GPVirtual // as bits, p for at
-	k, out    reg.GPVirtual // position in the block, the block
-	unit      Mem           // at hand
+	k, out, e reg.GPVirtual // position in the block, the block, the pair that is next
+	unit      Mem           // at hand, or that is next once its block has begun
+	pred, dc  Mem           // of that one: to load them when its block begins would be to wait
+	first     Mem           // the first coefficient of the block
 }
 
 func newLane(suffix string, stores bool) *lane {
-	return &lane{suffix, stores, GP64(), GP64(), GP64(), GP64(), GP64(), AllocLocal(8)}
+	return &lane{
+		suffix: suffix, stores: stores, acc: GP64(), n: GP64(), p: GP64(), k: GP64(), out: GP64(), e: GP64(),
+		unit: AllocLocal(8), pred: AllocLocal(8), dc: AllocLocal(8), first: AllocLocal(8),
+	}
 }
 
 func (l *lane) param(name string) Mem { return param(name + l.suffix) }
@@ -54,23 +59,30 @@ func (l *lane) check(beyond string) {
 	JG(LabelRef(beyond))
 }
 
-// begin sets the lane to the first unit of an MCU, next to the one behind.
+// begin sets the lane to the first unit of an MCU.
 func (l *lane) begin() {
 	t := GP64()
 	MOVQ(l.param("units"), t)
-	MOVQ(t, l.unit)
+	l.move(t)
 }
 
-func (l *lane) next() { ADDQ(U8(unitBytes), l.unit) }
+// move sets the lane to a unit.
+func (l *lane) move(unit reg.GPVirtual) {
+	MOVQ(unit, l.unit)
+	MOVQ(Mem{Base: unit, Disp: unitPredictor}, unit)
+	MOVQ(unit, l.pred)
+	MOVQ(Mem{Base: unit, Disp: predictorDC}, unit)
+	MOVQ(unit, l.dc)
+}
 
 // refill is bits.refill.
 func (l *lane) refill() {
 	t := GP64()
-	MOVBLZX(l.n.As8(), l.n.As32())
 	MOVQ(Mem{Base: l.p}, t)
 	BSWAPQ(t)
 	SHRXQ(l.n, t, t)
 	ORQ(t, l.acc)
+	MOVBLZX(l.n.As8(), l.n.As32())
 	MOVL(l.n.As32(), t.As32())
 	SHRL(U8(3), t.As32())
 	ADDQ(U8(7), l.p)
@@ -86,52 +98,57 @@ func (l *lane) drop(e reg.GPVirtual) {
 
 // value is the value that follows the code of entry e.
 func (l *lane) value(e reg.GPVirtual) reg.GPVirtual {
-	v, sign, shift := GP64(), GP64(), GP64()
-	MOVL(e.As32(), shift.As32())
-	SHRL(U8(8), shift.As32())
-	SHLXQ(shift, l.acc, v)
+	v, sign := GP64(), GP64()
+	RORXL(U8(8), e.As32(), sign.As32())
+	SHLXQ(sign, l.acc, v)
 	MOVQ(v, sign)
 	SARQ(U8(63), sign)
 	NOTQ(sign)
 	XORQ(sign, v)
 	SHRQ(U8(1), v)
-	SHRL(U8(8), shift.As32())
-	SHRXQ(shift, v, v)
+	RORXL(U8(16), e.As32(), e.As32())
+	SHRXQ(e, v, v)
+	RORXL(U8(16), e.As32(), e.As32())
 	XORQ(sign, v)
 	SUBQ(sign, v)
 	return v
 }
 
-// block sets the lane to its unit's block, decodes the difference of the first coefficient and returns the table of the
-// others if it is asked to.
-func (l *lane) block(id string, rest bool) (ac reg.GPVirtual) {
+// block begins the block of the lane's unit: it decodes the difference of the first coefficient, moves the lane to the next unit, where left tells how
+// many the MCU still has, and returns the table of the other coefficients if it is asked to.
+func (l *lane) block(id string, left Mem, rest bool) (ac reg.GPVirtual) {
 	unit, pred, dc, e := GP64(), GP64(), GP64(), GP64()
-	l.refill()
-	MOVQ(l.unit, unit)
-	MOVQ(Mem{Base: unit, Disp: unitPredictor}, pred)
-	MOVQ(Mem{Base: pred, Disp: predictorDC}, dc)
+	MOVQ(l.pred, pred)
+	MOVQ(l.dc, dc)
 	MOVQ(l.acc, e)
 	SHRQ(U8(64-dcBits), e)
 	MOVL(Mem{Base: dc, Index: e, Scale: 4}, e.As32())
+	l.refill()
 	TESTL(e.As32(), e.As32())
 	JNZ(LabelRef(id + "dc"))
-	l.find(id+"dc", dc, dcLong, dcBits, e, func(symbol, size, move reg.GPVirtual) {
+	l.find(id+"dc", dc, dcLong, dcBits, e, func(symbol, size reg.GPVirtual) {
 		MOVL(symbol.As32(), size.As32())
-		MOVL(U32(1), move.As32())
+		MOVL(U32(1), symbol.As32())
 	})
 	Label(id + "dc")
 	v := l.value(e)
 	ADDL(Mem{Base: pred, Disp: predictorLast}, v.As32())
 	MOVL(v.As32(), Mem{Base: pred, Disp: predictorLast})
 	l.drop(e)
-	if l.stores {
-		l.aim(unit)
-	}
-	MOVL(U32(1), l.k.As32())
 	if rest {
 		ac = GP64()
 		MOVQ(Mem{Base: pred, Disp: predictorAC}, ac)
 	}
+	MOVQ(l.unit, unit)
+	if l.stores {
+		MOVL(v.As32(), l.first)
+		l.aim(unit)
+	}
+	MOVL(U32(1), l.k.As32())
+	ADDQ(U8(unitBytes), unit)
+	CMPQ(left, U8(1))
+	CMOVQEQ(l.param("units"), unit)
+	l.move(unit)
 	return ac
 }
 
@@ -146,7 +163,7 @@ func (l *lane) aim(unit reg.GPVirtual) {
 
 // find is longCodes.find of codes longer than bits, for the code at the top of acc; size tells what its symbol means.
 // It goes to label have with the entry in e.
-func (l *lane) find(have string, table reg.GPVirtual, at, bits int, e reg.GPVirtual, size func(symbol, size, move reg.GPVirtual)) {
+func (l *lane) find(have string, table reg.GPVirtual, at, bits int, e reg.GPVirtual, size func(symbol, size reg.GPVirtual)) {
 	code, n := GP64(), GP64()
 	long := func(what int) Mem { return Mem{Base: table, Disp: at + what} }
 	scaled := func(what int) Mem { return Mem{Base: table, Disp: at + what, Index: e, Scale: 4} }
@@ -172,115 +189,124 @@ func (l *lane) find(have string, table reg.GPVirtual, at, bits int, e reg.GPVirt
 	JMP(LabelRef(have))
 }
 
-// makeEntry turns the length of a code, in e, and its symbol into an entry.
-func makeEntry(e, symbol reg.GPVirtual, size func(symbol, size, move reg.GPVirtual)) {
-	n, move := GP64(), GP64()
-	size(symbol, n, move)
-	SHLL(U8(24), move.As32())
-	MOVL(e.As32(), symbol.As32())
-	SHLL(U8(8), symbol.As32())
-	ORL(symbol.As32(), move.As32())
+// makeEntry turns the length of a code, in e, and its symbol into an entry. It uses up the symbol, which size turns into its move.
+func makeEntry(e, symbol reg.GPVirtual, size func(symbol, size reg.GPVirtual)) {
+	n := GP64()
+	size(symbol, n)
+	IMUL3L(U32(1<<8+1), e.As32(), e.As32())
 	ADDL(n.As32(), e.As32())
-	ORL(move.As32(), e.As32())
 	XORL(U8(63), n.As32())
 	SHLL(U8(16), n.As32())
 	ORL(n.As32(), e.As32())
+	SHLL(U8(24), symbol.As32())
+	ORL(symbol.As32(), e.As32())
 }
 
 // runSize is what the symbol of an AC code means. id is of the labels.
-func runSize(id string) func(symbol, size, move reg.GPVirtual) {
-	return func(symbol, size, move reg.GPVirtual) {
+func runSize(id string) func(symbol, size reg.GPVirtual) {
+	return func(symbol, size reg.GPVirtual) {
 		MOVL(symbol.As32(), size.As32())
-		MOVL(symbol.As32(), move.As32())
-		SHRL(U8(4), move.As32())
-		INCL(move.As32())
+		SHRL(U8(4), symbol.As32())
+		INCL(symbol.As32())
 		ANDL(U8(15), size.As32())
 		JNZ(LabelRef(id + "sized"))
-		CMPL(move.As32(), U8(16))
+		CMPL(symbol.As32(), U8(16))
 		JE(LabelRef(id + "sized"))
-		MOVL(U32(endOfBlock), move.As32())
+		MOVL(U32(endOfBlock), symbol.As32())
 		Label(id + "sized")
 	}
 }
 
-// lookUp is up to two symbols of one look-up. It goes to a label with e where the block ends, which has not dropped
-// their bits yet, or where not even one symbol fits.
-func (l *lane) lookUp(ac, e reg.GPVirtual, end, miss string) {
+// look loads the lane's entry, a pair.
+func (l *lane) look(ac reg.GPVirtual) {
+	MOVQ(l.acc, l.e)
+	SHRQ(U8(pairShift), l.e)
+	ANDL(U32(8<<acBits-8), l.e.As32())
+	MOVQ(Mem{Base: ac, Index: l.e, Scale: 1}, l.e)
+}
+
+// lookUp is up to two symbols, those of the lane's pair, and loads the next one. It goes to label id+"miss" where not even one symbol fits, and to
+// id+"end" where the block ends. It has not dropped any bits there.
+func (l *lane) lookUp(id string, ac reg.GPVirtual) {
 	i, t := GP64(), GP64()
-	field := func(at int) Mem { return Mem{Base: ac, Index: i, Scale: 8, Disp: at} }
-	MOVQ(l.acc, i)
-	SHRQ(U8(64-acBits), i)
-	MOVQ(field(0), e)
-	TESTL(e.As32(), e.As32())
-	JZ(LabelRef(miss))
-	MOVBLZX(field(1), t.As32())
-	ADDL(l.k.As32(), t.As32())
-	MOVBLZX(field(4), l.k.As32())
+	TESTL(l.e.As32(), l.e.As32())
+	JZ(LabelRef(id + "miss"))
+	SHRXQ(l.e, l.acc, i) // what comes behind the pair, as soon as it can be known
+	ANDL(U32(8<<acBits-8), i.As32())
+	RORXQ(U8(8), l.e, l.e)
+	MOVBLZX(l.e.As8(), t.As32())
 	ADDL(t.As32(), l.k.As32())
-	if l.stores {
-		v := GP64()
-		MOVBLZX(Mem{Base: ac, Index: t, Scale: 1, Disp: acPlace}, t.As32())
-		RORXQ(U8(16), e, v)
-		MOVW(v.As16(), Mem{Base: l.out, Index: t, Scale: 2})
-		MOVBLZX(Mem{Base: ac, Index: l.k, Scale: 1, Disp: acPlace}, t.As32())
-		RORXQ(U8(48), e, v)
-		MOVW(v.As16(), Mem{Base: l.out, Index: t, Scale: 2})
-	}
+	RORXQ(U8(32-8), l.e, l.e)
+	MOVBLSX(l.e.As8(), t.As32())
+	ADDL(l.k.As32(), t.As32())
+	MOVBLZX(Mem{Base: ac, Index: t, Scale: 1, Disp: acPlace}, t.As32())
+	RORXQ(U8(64+16-32), l.e, l.e)
+	MOVW(l.e.As16(), Mem{Base: l.out, Index: t, Scale: 2})
+	MOVBLZX(Mem{Base: ac, Index: l.k, Scale: 1, Disp: acPlace}, t.As32())
+	RORXQ(U8(48-16), l.e, l.e)
+	MOVW(l.e.As16(), Mem{Base: l.out, Index: t, Scale: 2})
 	CMPL(l.k.As32(), U8(64))
-	JCC(LabelRef(end))
-	l.drop(e)
+	JCC(LabelRef(id + "end"))
+	l.dropPair()
+	MOVQ(Mem{Base: ac, Index: i, Scale: 1}, l.e)
 }
 
-// end is where a pair of symbols has ended the block: the second one counts only if the first did not.
-func (l *lane) end(id string, e reg.GPVirtual) {
-	n, k := GP64(), GP64()
-	Label(id)
-	RORXQ(U8(32), e, n)
-	MOVBLZX(n.As8(), n.As32())
-	MOVL(l.k.As32(), k.As32())
-	SUBL(n.As32(), k.As32())
-	RORXQ(U8(40), e, n)
-	CMPL(k.As32(), U8(64))
-	CMOVLCC(k.As32(), l.k.As32())
-	CMOVQCS(e, n)
+// dropPair passes over the bits of the pair, which is rotated so that the second value is lowest.
+func (l *lane) dropPair() {
+	n := GP64()
+	RORXQ(U8(64+40-48), l.e, n)
 	l.drop(n)
-	if !l.stores {
-		return
-	}
-	l.finish(id+"ended", func() { // the length tells which symbol was the last
-		v := GP64()
-		RORXQ(U8(48), e, v)
-		CMPB(n.As8(), e.As8())
-		JEQ(LabelRef(id + "second"))
-		RORXQ(U8(16), e, v)
-		Label(id + "second")
-		MOVW(v.As16(), Mem{Base: l.out, Disp: 2 * 63})
-	})
 }
 
-// finish stores the first coefficient, and calls overrun, as package jpeg's function of that name, where the block's
-// last position is past its end.
-func (l *lane) finish(id string, overrun func()) {
+// end is where a pair of symbols has ended the block. Where it was the first one, the second one is not of this block: then the first one is read again,
+// as a miss.
+func (l *lane) end(id string, ac reg.GPVirtual, again, done string) {
+	move, k := GP64(), GP64()
+	Label(id + "end")
+	RORXQ(U8(64+32-48), l.e, move)
+	MOVBLSX(move.As8(), move.As32())
+	LEAL(Mem{Base: l.k, Index: move, Scale: 1, Disp: -64}, k.As32())
+	NOTL(k.As32())
+	TESTL(k.As32(), move.As32())
+	JMI(LabelRef(id + "before"))
+	l.dropPair()
+	l.finish(id+"ended", l.e)
+	JMP(LabelRef(done))
+	Label(id + "before")
+	RORXQ(U8(64+8-48), l.e, move)
+	MOVBLZX(move.As8(), move.As32())
+	SUBL(move.As32(), l.k.As32())
+	l.single(ac, l.e)
+	SHLQ(U8(32), l.e)
+	Label(id + "miss")
+	SHRQ(U8(32), l.e)
+	l.miss(id, ac, l.e, done)
+	l.look(ac)
+	JMP(LabelRef(again))
+}
+
+// single loads the entry of one symbol.
+func (l *lane) single(ac, e reg.GPVirtual) {
+	MOVQ(l.acc, e)
+	SHRQ(U8(64-acBits), e)
+	MOVL(Mem{Base: ac, Index: e, Scale: 4, Disp: acEntries}, e.As32())
+}
+
+// finish stores the first coefficient, and as package jpeg's function overrun the last value v, where the block's last position is past its end.
+func (l *lane) finish(id string, v reg.GPVirtual) {
 	t := GP64()
 	LEAL(Mem{Base: l.k, Disp: -65}, t.As32())
 	CMPL(t.As32(), U8(endOfBlock-64))
 	JCC(LabelRef(id))
-	overrun()
+	MOVW(v.As16(), Mem{Base: l.out, Disp: 2 * 63})
 	Label(id)
-	MOVQ(l.unit, t)
-	MOVQ(Mem{Base: t, Disp: unitPredictor}, t)
-	MOVL(Mem{Base: t, Disp: predictorLast}, t.As32())
+	MOVL(l.first, t.As32())
 	MOVW(t.As16(), Mem{Base: l.out})
 }
 
-// miss reads one symbol that does not fit into a look-up. It goes to label again, or to done if the block ends.
-func (l *lane) miss(id string, ac reg.GPVirtual, again, done string) {
-	e, t := GP64(), GP64()
-	Label(id)
+// miss reads one symbol, whose entry is e, and refills the lane. It goes to label done if the block ends.
+func (l *lane) miss(id string, ac, e reg.GPVirtual, done string) {
 	l.refill()
-	MOVQ(l.acc, e)
-	SHRQ(U8(64-acBits), e)
-	MOVL(Mem{Base: ac, Index: e, Scale: 4, Disp: acEntries}, e.As32())
 	TESTL(e.As32(), e.As32())
 	JNZ(LabelRef(id + "ac"))
 	l.find(id+"ac", ac, acLong, acBits, e, runSize(id))
@@ -289,6 +315,7 @@ func (l *lane) miss(id string, ac reg.GPVirtual, again, done string) {
 	if l.stores {
 		v = l.value(e)
 	}
+	t := GP64()
 	MOVL(e.As32(), t.As32())
 	SHRL(U8(24), t.As32())
 	ADDL(t.As32(), l.k.As32())
@@ -298,23 +325,23 @@ func (l *lane) miss(id string, ac reg.GPVirtual, again, done string) {
 		MOVW(v.As16(), Mem{Base: l.out, Index: t, Scale: 2})
 	}
 	CMPL(l.k.As32(), U8(64))
-	JCS(LabelRef(again))
-	if l.stores {
-		l.finish(id+"over", func() { MOVW(v.As16(), Mem{Base: l.out, Disp: 2 * 63}) })
+	if !l.stores {
+		JCC(LabelRef(done))
+		return
 	}
+	JCS(LabelRef(id + "on"))
+	l.finish(id+"over", v)
 	JMP(LabelRef(done))
+	Label(id + "on")
 }
 
-// rest decodes all coefficients but the first and goes to label done.
+// rest decodes all coefficients but the first, from a pair that is loaded, and goes to label done.
 func (l *lane) rest(id string, ac reg.GPVirtual, done string) {
-	e := GP64()
 	Label(id)
 	l.refill()
 	for range lookUps {
-		l.lookUp(ac, e, id+"end", id+"miss")
+		l.lookUp(id, ac)
 	}
 	JMP(LabelRef(id))
-	l.end(id+"end", e)
-	JMP(LabelRef(done))
-	l.miss(id+"miss", ac, id, done)
+	l.end(id, ac, id, done)
 }

@@ -103,5 +103,8 @@ func (l *lane) leap(ac reg.GPVirtual, done string) {
 	JMP(LabelRef(done))
 	Label("before")
 	SUBL(t.As32(), l.k.As32())
-	l.miss("miss", ac, "leaps", done)
+	Label("miss")
+	l.single(ac, e)
+	l.miss("one", ac, e, done)
+	JMP(LabelRef("leaps"))
 }

@@ -27,6 +27,7 @@ const (
 
 	endOfBlock = 128
 
+	pairShift = 64 - acBits - 3
 	leapShift = 64 - acBits - 2
 
 	lookUps  = 4  // of acBits, which a refill has bits for

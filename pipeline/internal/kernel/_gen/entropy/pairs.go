@@ -19,36 +19,72 @@ func pairs() {
 	Pragma("noescape")
 	Doc("setPairs is what acTable.setSingles and acTable.addSeconds do.")
 	entries, p, at, end := Load(Param("entries"), GP64()), Load(Param("pairs"), GP64()), GP64(), GP64()
+	low, top, most, inside := dwords(255), dwords(acBits), dwords(endOfBlock-1), dwords(1<<acBits-1)
 	number, eight := YMM(), dwords(8)
-	singles(entries, p, at, end, numbers, number, eight)
-	seconds(p, at, end, numbers, number, eight)
+	VMOVDQU(numbers, number)
+	MOVQ(entries, at)
+	LEAQ(Mem{Base: entries, Disp: 4 << acBits}, end)
+	Label("pair")
+	e, l, v, one := YMM(), YMM(), YMM(), YMM()
+	VPERMQ(U8(0xd8), Mem{Base: at}, e) // by pairs, as order has them
+	VPAND(low, e, l)
+	value32(number, e, v)
+	VPSUBD(l, top, one)
+	rest, n, two := YMM(), YMM(), YMM()
+	VPSLLVD(l, number, rest)
+	VPAND(inside, rest, rest)
+	next := gather(entries, rest, 4, 0)
+	VPAND(low, next, n)
+	VPSUBD(n, one, two)
+	notNegative(one, less1(l))
+	move := YMM()
+	VPSRLD(U8(24), e, move)
+	VPSUBD(move, most, move)
+	notNegative(two, less1(n), move)
+	VPAND(one, two, two)
+	VPAND(two, n, n)
+	VPADDD(n, l, l)
+	putPairs(p, e, next, l, v, secondValue(rest, next, v, two), one, two)
+	ADDQ(U8(32), at)
+	ADDQ(U8(64), p)
+	VPADDD(eight, number, number)
+	CMPQ(at, end)
+	JNE(LabelRef("pair"))
 	VZEROUPPER()
 	RET()
 }
 
-func singles(entries, p, at, end reg.Register, numbers Mem, number, eight reg.VecVirtual) {
-	low, top := dwords(255), dwords(acBits)
-	start(p, at, end, numbers, number)
-	Label("single")
-	e, l, v, fits := YMM(), YMM(), YMM(), YMM()
-	VPERMQ(U8(0xd8), Mem{Base: entries}, e) // by pairs, as order has them
-	VPAND(low, e, l)
-	value32(number, e, v)
+// secondValue is the second value where there is one, else v.
+func secondValue(rest, next, v, two reg.VecVirtual) reg.VecVirtual {
+	w := YMM()
+	value32(rest, next, w)
+	VPBLENDVB(two, w, v, w)
+	return w
+}
+
+func putPairs(p reg.Register, e, next, l, v, w, one, two reg.VecVirtual) {
+	first, second, t := YMM(), YMM(), dwords(pairShift)
+	VPSUBD(l, t, first)
+	more := YMM()
+	VPSRLD(U8(24), next, more)
+	VPAND(two, more, more)
+	VPSRLD(U8(24), e, t)
+	VPADDD(more, t, t)
+	VPSLLD(U8(8), t, t)
+	VPOR(t, first, first)
 	VPSLLD(U8(16), v, v)
-	VPSUBD(l, top, fits)
-	notNegative(fits, less1(l))
-	first, second := YMM(), YMM()
-	VPSRLD(U8(24), e, first)
-	VPSLLD(U8(8), first, first)
-	VPOR(l, first, first)
 	VPOR(v, first, first)
-	VPAND(fits, first, first)
-	VPSLLD(U8(8), l, second)
-	VPOR(v, second, second)
-	VPAND(fits, second, second)
-	put(at, first, second)
-	ADDQ(U8(32), entries)
-	step(at, end, number, eight, "single")
+	VPAND(one, first, first)
+	VPXOR(t, t, t)
+	VPSUBD(more, t, second)
+	VPSLLD(U8(24), second, second)
+	VPSRLD(U8(24), second, second)
+	VPSLLD(U8(8), l, l)
+	VPOR(l, second, second)
+	VPSLLD(U8(16), w, w)
+	VPOR(w, second, second)
+	VPBLENDVB(one, second, e, second)
+	put(p, first, second)
 }
 
 // value32 is value for the bits of numbers.
@@ -68,58 +104,6 @@ func value32(number, e, v reg.VecVirtual) {
 	VPSRLVD(shift, x, x)
 	VPXOR(sign, x, x)
 	VPSUBD(sign, x, v)
-}
-
-func seconds(p, at, end reg.Register, numbers Mem, number, eight reg.VecVirtual) {
-	low, top, most, inside := dwords(255), dwords(acBits), dwords(endOfBlock-1), dwords(1<<acBits-1)
-	start(p, at, end, numbers, number)
-	Label("second")
-	first, second := get(at)
-	l, move, rest := YMM(), YMM(), YMM()
-	VPAND(low, first, l)
-	byteOf(first, 1, move)
-	VPSLLVD(l, number, rest)
-	VPAND(inside, rest, rest)
-	nextFirst, nextSecond := gather(p, rest, 8, 0), gather(p, rest, 8, 4)
-	n, fits := YMM(), YMM()
-	byteOf(nextSecond, 1, n)
-	VPSUBD(l, top, fits)
-	VPSUBD(n, fits, fits)
-	VPSUBD(move, most, move)
-	notNegative(fits, less1(n), move)
-	VPAND(fits, n, n)
-	VPADDD(n, first, first)
-	both := YMM()
-	byteOf(nextFirst, 1, both)
-	VPSLLD(U8(8), l, l)
-	VPOR(l, both, both)
-	VPBLENDW(U8(0xaa), nextFirst, both, both) // the value
-	VPBLENDVB(fits, both, second, second)
-	put(at, first, second)
-	step(at, end, number, eight, "second")
-}
-
-// start and step walk over all pairs, number has theirs.
-func start(p, at, end reg.Register, numbers Mem, number reg.VecVirtual) {
-	MOVQ(p, at)
-	LEAQ(Mem{Base: p, Disp: 8 << acBits}, end)
-	VMOVDQU(numbers, number)
-}
-
-func step(at, end reg.Register, number, eight reg.VecVirtual, again string) {
-	VPADDD(eight, number, number)
-	ADDQ(U8(64), at)
-	CMPQ(at, end)
-	JNE(LabelRef(again))
-}
-
-func get(at reg.Register) (first, second reg.VecVirtual) {
-	a := YMM()
-	first, second = YMM(), YMM()
-	VMOVUPS(Mem{Base: at}, a)
-	VSHUFPS(U8(0x88), Mem{Base: at, Disp: 32}, a, first)
-	VSHUFPS(U8(0xdd), Mem{Base: at, Disp: 32}, a, second)
-	return first, second
 }
 
 func put(at reg.Register, first, second reg.VecVirtual) {

@@ -10,7 +10,11 @@ func read() {
 	Pragma("noescape")
 	Doc("readRun decodes MCUs m to last-1 of a run, of count units each, and returns the number of the first that begins behind the end of the data.")
 	l := newLane("", true)
-	turns([]*lane{l}, func() { l.rest("rest", l.block("", true), "unit") })
+	turns([]*lane{l}, func(left Mem) {
+		ac := l.block("", left, true)
+		l.look(ac)
+		l.rest("rest", ac, "unit")
+	})
 }
 
 func readTwo() {
@@ -19,23 +23,23 @@ func readTwo() {
 	Pragma("noescape")
 	Doc("readTwoRuns is readRun for two lanes with the same tables, symbols in turns until a block ends.")
 	a, b := newLane("", true), newLane("2", true)
-	turns([]*lane{a, b}, func() {
-		a.block("first", false)
-		ac, e := b.block("second", true), GP64()
+	turns([]*lane{a, b}, func(left Mem) {
+		a.block("first", left, false)
+		ac := b.block("second", left, true)
+		a.look(ac)
+		b.look(ac)
 		Label("both")
 		a.refill()
 		b.refill()
 		for range lookUps {
-			a.lookUp(ac, e, "firstEnd", "firstMiss")
-			b.lookUp(ac, e, "secondEnd", "secondMiss")
+			a.lookUp("first", ac)
+			b.lookUp("second", ac)
 		}
 		JMP(LabelRef("both"))
-		a.end("firstEnd", e)
+		a.end("first", ac, "both", "secondRest")
 		b.rest("secondRest", ac, "unit")
-		b.end("secondEnd", e)
+		b.end("second", ac, "both", "firstRest")
 		a.rest("firstRest", ac, "unit")
-		a.miss("firstMiss", ac, "both", "secondRest")
-		b.miss("secondMiss", ac, "both", "firstRest")
 	})
 }
 
@@ -44,30 +48,28 @@ func skip() {
 	Pragma("noescape")
 	Doc("skipRun is readRun without a place for the blocks.")
 	l := newLane("", false)
-	turns([]*lane{l}, func() { l.leap(l.block("", true), "unit") })
+	turns([]*lane{l}, func(left Mem) { l.leap(l.block("", left, true), "unit") })
 }
 
 // turns loops over MCUs m to last-1 and their units. decode gets every lane at the same unit of the same MCU and goes
 // to label unit.
-func turns(lanes []*lane, decode func()) {
+func turns(lanes []*lane, decode func(left Mem)) {
 	left, t := AllocLocal(8), GP64()
 	for _, l := range lanes {
 		l.load()
+		l.refill()
+		l.begin()
 	}
 	JMP(LabelRef("mcus"))
 	Label("mcu")
 	for _, l := range lanes {
 		l.check("done")
-		l.begin()
 	}
 	MOVQ(param("count"), t)
 	MOVQ(t, left)
 	Label("block")
-	decode()
+	decode(left)
 	Label("unit")
-	for _, l := range lanes {
-		l.next()
-	}
 	DECQ(left)
 	JNZ(LabelRef("block"))
 	INCQ(param("m"))
