@@ -82,9 +82,9 @@ func (t *acTable) rest(data []byte, b bits, out *kernel.Block) bits {
 	k := uint32(1)
 	for {
 		b = b.refill(data)
-		for range 4 { // four look-ups take 44 of 56 bits
+		for range 2 { // two look-ups take 44 of 56 bits
 			e := t.pairs[b.acc>>(64-acBits)]
-			k2 := k + e.first>>8&255
+			k2 := k + e.first>>16&255
 			k1 := k2 + uint32(int8(e.second))
 			if e.first == 0 || k1 >= 64 && k1 != k2 { // no pair, or the second symbol is beyond the block
 				b = b.refill(data)
@@ -100,11 +100,13 @@ func (t *acTable) rest(data []byte, b bits, out *kernel.Block) bits {
 				break
 			}
 			k = k2
-			out[place[uint8(k1)]&63] = int16(e.first >> 16)
-			out[place[uint8(k)]&63] = int16(e.second >> 16)
-			b = b.drop(e.second >> 8 & 255)
+			l := e.first >> 24
+			v := int16(b.acc>>((64-l)&63)&(1<<(e.first>>8&63)-1)) + int16(e.second>>16)
+			out[place[uint8(k1)]&63] = int16(int8(e.second >> 8))
+			out[place[uint8(k)]&63] = v
+			b = b.drop(l)
 			if k >= 64 {
-				overrun(out, k, int16(e.second>>16))
+				overrun(out, k, v)
 				return b
 			}
 		}

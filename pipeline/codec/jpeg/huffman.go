@@ -2,8 +2,7 @@ package jpeg
 
 import "bytes"
 
-// The tables' look-ups take this many bits: codes of AC tables with their values up to acBits, two symbols at once where both fit;
-// DC codes up to dcBits.
+// The tables' look-ups take this many bits: AC codes up to acBits, several symbols at once where they fit; DC codes up to dcBits.
 const (
 	acBits = 11
 	dcBits = 9
@@ -16,9 +15,10 @@ const endOfBlock = 128
 // 63 less the length of the value, 24-31 how far the position in the block moves. 0: the code is longer than the look-up.
 type entry uint32
 
-// A pair is up to two symbols with their values. Of first bits 0-7 are pairShift less the length of both, 8-15 the move of both, 16-31 the first
-// symbol's value; of second bits 0-7 are the second symbol's move, negative, 8-15 the length of both, 16-31 the second one's value. A single symbol has
-// a second move of 0 and its value twice. Where not even the first symbol fits, first is 0 and second its entry.
+// A pair is up to two symbols with their values. Of the last one, which may be the first, the look-up holds the code and the value's first bit; the
+// value is what its bits say and a bias. Of first bits 0-7 are pairShift less the length of both, 8-15 the length of the last one's value, 16-23 the
+// move of both, 24-31 the length of both; of second bits 0-7 are the second one's move, negative, 8-15 the first one's value if there is a second
+// one, 16-31 the bias. Where there is not even one symbol, first is 0 and second the entry.
 type pair struct{ first, second uint32 }
 
 type dcTable struct {
@@ -29,6 +29,9 @@ type dcTable struct {
 // A leap is up to three symbols to pass over. The value of the last one need not fit into the look-up. Bits 0-7 are leapShift less the length
 // of all, 8-15 the length, 16-23 the move. 0: not even the first code fits.
 type leap uint32
+
+// pairLength is the most bits that a pair takes: two can be read between one refill and the next.
+const pairLength = 22
 
 // Shifts that leave the first acBits of 64, as the offset of a pair and of a leap.
 const (
@@ -183,21 +186,25 @@ func (t *acTable) setPairs() {
 		l, move := uint32(e&255), uint32(e>>24)
 		rest := i << (l & 31) & (1<<acBits - 1)
 		next := t.entries[rest]
-		n := uint32(next & 255)
-		one := ^uint32(int32((l-1)|(acBits-l)) >> 31)
-		two := ^uint32(int32((n-1)|(acBits-l-n)|(endOfBlock-1-move))>>31) & one
-		v, w := tableValue(i, e), tableValue(rest, next)
-		l += n & two
-		more := uint32(next>>24) & two
-		first := pairShift - l | (move+more)<<8 | v<<16
-		second := -more&255 | l<<8 | (v^(v^w)&two)<<16
+		size, known, bias := e.last(i)
+		size2, known2, bias2 := next.last(rest)
+		n, more, v := uint32(next&255), uint32(next>>24), uint32(value(uint64(i)<<(64-acBits), e)) //nolint:gosec // i counts up
+		one := ^uint32(int32((l-1)|(acBits-known)|(pairLength-l)) >> 31)
+		two := ^uint32(int32((n-1)|(acBits-l-known2)|(pairLength-l-n)|(endOfBlock-1-move)|(7-size))>>31) & one
+		l, move = l+n&two, move+more&two
+		first := pairShift - l | (size^(size^size2)&two)<<8 | move<<16 | l<<24
+		second := -(more&two)&255 | v&two&255<<8 | (bias^(bias^bias2)&two)<<16
 		t.pairs[i] = pair{first & one, uint32(e) ^ (uint32(e)^second)&one}
 	}
 }
 
-// tableValue is the value that follows the code of e in a look-up's bits.
-func tableValue(i int, e entry) uint32 {
-	return uint32(value(uint64(i)<<(64-acBits), e)) //nolint:gosec // i counts up
+// last is what a pair has of its last symbol, if the bits of a look-up are i: the size of its value, how many bits the look-up must have of it, and the
+// bias of the value.
+func (e entry) last(i int) (size, known, bias uint32) {
+	code := uint32(e >> 8 & 255)
+	size = 63 - uint32(e>>16&255)
+	negative := ^uint32(int32(uint32(i)<<(32-acBits)<<(code&31)) >> 31) //nolint:gosec // it counts up
+	return size, code + min(size, 1), (1 - 1<<(size&31)) & negative
 }
 
 // setLeaps sets all leaps: to one symbol, to which up to two more are added while their codes fit and the block goes on.

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func readRun(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
-// Requires: BMI2, CMOV
+// Requires: BMI, BMI2, CMOV
 TEXT ·readRun(SB), NOSPLIT, $40-72
 	MOVQ    bits+8(FP), DX
 	MOVQ    (DX), AX
@@ -107,7 +107,7 @@ dc:
 	MOVL    BX, 16(SI)
 	SHLXQ   DI, AX, AX
 	SUBQ    DI, CX
-	MOVQ    8(SI), R8
+	MOVQ    8(SI), R9
 	MOVQ    (SP), DI
 	MOVL    BX, 24(SP)
 	MOVQ    m+48(FP), SI
@@ -127,123 +127,87 @@ dc:
 	MOVQ    AX, DI
 	SHRQ    $0x32, DI
 	ANDL    $0x00003ff8, DI
-	MOVQ    (R8)(DI*1), DI
+	MOVQ    (R9)(DI*1), DI
 
 rest:
-	MOVQ    (DX), R9
-	BSWAPQ  R9
-	SHRXQ   CX, R9, R9
-	ORQ     R9, AX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R9
-	SHRL    $0x03, R9
+	MOVL    CX, R8
+	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
-	SUBQ    R9, DX
+	SUBQ    R8, DX
 	ORL     $0x38, CX
 	TESTL   DI, DI
 	JZ      restmiss
-	SHRXQ   DI, AX, R9
-	ANDL    $0x00003ff8, R9
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R10
-	ADDL    R10, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R10
-	ADDL    BX, R10
-	MOVBLZX 32768(R8)(R10*1), R10
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R10*2)
-	MOVBLZX 32768(R8)(BX*1), R10
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R10*2)
+	SHRXQ   DI, AX, R10
+	ANDL    $0x00003ff8, R10
+	LEAL    14(DI), R8
+	BEXTRQ  R8, AX, R8
+	RORXQ   $0x30, DI, R11
+	ADDL    R11, R8
+	RORXQ   $0x10, DI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, BX
+	RORXQ   $0x20, DI, R11
+	MOVBLSX R11, R11
+	ADDL    BX, R11
+	MOVBLZX 32768(R9)(R11*1), R11
+	RORXQ   $0x28, DI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (SI)(R11*2)
+	MOVBLZX 32768(R9)(BX*1), R11
+	MOVW    R8, (SI)(R11*2)
 	CMPL    BX, $0x40
 	JCC     restend
-	RORXQ   $0x38, DI, DI
+	RORXQ   $0x18, DI, DI
 	SHLXQ   DI, AX, AX
 	SUBQ    DI, CX
-	MOVQ    (R8)(R9*1), DI
+	MOVQ    (R9)(R10*1), DI
 	TESTL   DI, DI
 	JZ      restmiss
-	SHRXQ   DI, AX, R9
-	ANDL    $0x00003ff8, R9
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R10
-	ADDL    R10, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R10
-	ADDL    BX, R10
-	MOVBLZX 32768(R8)(R10*1), R10
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R10*2)
-	MOVBLZX 32768(R8)(BX*1), R10
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R10*2)
+	SHRXQ   DI, AX, R10
+	ANDL    $0x00003ff8, R10
+	LEAL    14(DI), R8
+	BEXTRQ  R8, AX, R8
+	RORXQ   $0x30, DI, R11
+	ADDL    R11, R8
+	RORXQ   $0x10, DI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, BX
+	RORXQ   $0x20, DI, R11
+	MOVBLSX R11, R11
+	ADDL    BX, R11
+	MOVBLZX 32768(R9)(R11*1), R11
+	RORXQ   $0x28, DI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (SI)(R11*2)
+	MOVBLZX 32768(R9)(BX*1), R11
+	MOVW    R8, (SI)(R11*2)
 	CMPL    BX, $0x40
 	JCC     restend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R8)(R9*1), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	SHRXQ   DI, AX, R9
-	ANDL    $0x00003ff8, R9
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R10
-	ADDL    R10, BX
 	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R10
-	ADDL    BX, R10
-	MOVBLZX 32768(R8)(R10*1), R10
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R10*2)
-	MOVBLZX 32768(R8)(BX*1), R10
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	RORXQ   $0x38, DI, DI
 	SHLXQ   DI, AX, AX
 	SUBQ    DI, CX
-	MOVQ    (R8)(R9*1), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	SHRXQ   DI, AX, R9
-	ANDL    $0x00003ff8, R9
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R10
-	ADDL    R10, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R10
-	ADDL    BX, R10
-	MOVBLZX 32768(R8)(R10*1), R10
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R10*2)
-	MOVBLZX 32768(R8)(BX*1), R10
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R8)(R9*1), DI
+	MOVQ    (R9)(R10*1), DI
 	JMP     rest
 
 restend:
-	RORXQ   $0x30, DI, R9
-	MOVBLSX R9, R9
-	LEAL    -64(BX)(R9*1), R10
-	NOTL    R10
-	TESTL   R10, R9
+	RORXQ   $0x20, DI, R10
+	MOVBLSX R10, R10
+	LEAL    -64(BX)(R10*1), R11
+	NOTL    R11
+	TESTL   R11, R10
 	JMI     restbefore
-	RORXQ   $0x38, DI, R8
-	SHLXQ   R8, AX, AX
-	SUBQ    R8, CX
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
 	LEAL    -65(BX), BX
 	CMPL    BX, $0x40
 	JCC     restended
-	MOVW    DI, 126(SI)
+	MOVW    R8, 126(SI)
 
 restended:
 	MOVL 24(SP), BX
@@ -251,57 +215,57 @@ restended:
 	JMP  unit
 
 restbefore:
-	RORXQ   $0x18, DI, R9
-	MOVBLZX R9, R9
-	SUBL    R9, BX
+	RORXQ   $0x10, DI, R10
+	MOVBLZX R10, R10
+	SUBL    R10, BX
 	MOVQ    AX, DI
 	SHRQ    $0x35, DI
-	MOVL    16384(R8)(DI*4), DI
+	MOVL    16384(R9)(DI*4), DI
 	SHLQ    $0x20, DI
 
 restmiss:
 	SHRQ    $0x20, DI
-	MOVQ    (DX), R9
-	BSWAPQ  R9
-	SHRXQ   CX, R9, R9
-	ORQ     R9, AX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R9
-	SHRL    $0x03, R9
+	MOVL    CX, R8
+	SHRL    $0x03, R8
 	ADDQ    $0x07, DX
-	SUBQ    R9, DX
+	SUBQ    R8, DX
 	ORL     $0x38, CX
 	TESTL   DI, DI
 	JNZ     restac
 	MOVL    $0x0000000c, DI
 
 restaclonger:
-	MOVL  $0x00000040, R9
-	SUBL  DI, R9
-	SHRXQ R9, AX, R9
-	CMPL  R9, 33024(R8)(DI*4)
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 33024(R9)(DI*4)
 	JLE   restacfound
 	INCL  DI
 	CMPL  DI, $0x11
 	JNE   restaclonger
-	MOVB  $0x01, 33440(R8)
-	XORL  R9, R9
+	MOVB  $0x01, 33440(R9)
+	XORL  R8, R8
 	JMP   restacsymbol
 
 restacfound:
-	ADDL    33092(R8)(DI*4), R9
-	MOVBLZX R9, R9
-	MOVBLZX 33176(R8)(R9*1), R9
+	ADDL    33092(R9)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 33176(R9)(R8*1), R8
 
 restacsymbol:
-	MOVL R9, R10
-	SHRL $0x04, R9
-	INCL R9
+	MOVL R8, R10
+	SHRL $0x04, R8
+	INCL R8
 	ANDL $0x0f, R10
 	JNZ  restsized
-	CMPL R9, $0x10
+	CMPL R8, $0x10
 	JE   restsized
-	MOVL $0x00000080, R9
+	MOVL $0x00000080, R8
 
 restsized:
 	IMUL3L $0x00000101, DI, DI
@@ -309,35 +273,35 @@ restsized:
 	XORL   $0x3f, R10
 	SHLL   $0x10, R10
 	ORL    R10, DI
-	SHLL   $0x18, R9
-	ORL    R9, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
 
 restac:
 	RORXL   $0x08, DI, R10
-	SHLXQ   R10, AX, R9
-	MOVQ    R9, R10
+	SHLXQ   R10, AX, R8
+	MOVQ    R8, R10
 	SARQ    $0x3f, R10
 	NOTQ    R10
-	XORQ    R10, R9
-	SHRQ    $0x01, R9
+	XORQ    R10, R8
+	SHRQ    $0x01, R8
 	RORXL   $0x10, DI, DI
-	SHRXQ   DI, R9, R9
+	SHRXQ   DI, R8, R8
 	RORXL   $0x10, DI, DI
-	XORQ    R10, R9
-	SUBQ    R10, R9
+	XORQ    R10, R8
+	SUBQ    R10, R8
 	MOVL    DI, R10
 	SHRL    $0x18, R10
 	ADDL    R10, BX
 	SHLXQ   DI, AX, AX
 	SUBQ    DI, CX
-	MOVBLZX 32768(R8)(BX*1), R10
-	MOVW    R9, (SI)(R10*2)
+	MOVBLZX 32768(R9)(BX*1), R10
+	MOVW    R8, (SI)(R10*2)
 	CMPL    BX, $0x40
 	JCS     reston
 	LEAL    -65(BX), BX
 	CMPL    BX, $0x40
 	JCC     restover
-	MOVW    R9, 126(SI)
+	MOVW    R8, 126(SI)
 
 restover:
 	MOVL 24(SP), BX
@@ -348,7 +312,7 @@ reston:
 	MOVQ AX, DI
 	SHRQ $0x32, DI
 	ANDL $0x00003ff8, DI
-	MOVQ (R8)(DI*1), DI
+	MOVQ (R9)(DI*1), DI
 	JMP  rest
 
 unit:
@@ -373,1153 +337,1037 @@ done:
 	RET
 
 // func readTwoRuns(data *byte, bits *uint64, end int, units *byte, cells *int16, data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count int, m int, last int) (stop int)
-// Requires: BMI2, CMOV
-TEXT ·readTwoRuns(SB), NOSPLIT, $72-112
+// Requires: BMI, BMI2, CMOV
+TEXT ·readTwoRuns(SB), NOSPLIT, $88-112
 	MOVQ    bits+8(FP), DX
 	MOVQ    (DX), AX
 	MOVQ    8(DX), CX
 	MOVQ    16(DX), DX
 	ADDQ    data+0(FP), DX
-	MOVQ    (DX), BX
-	BSWAPQ  BX
-	SHRXQ   CX, BX, BX
-	ORQ     BX, AX
+	MOVQ    DX, 64(SP)
+	MOVQ    64(SP), BX
+	MOVQ    (BX), DX
+	BSWAPQ  DX
+	SHRXQ   CX, DX, DX
+	ORQ     DX, AX
 	MOVBLZX CL, CX
-	MOVL    CX, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, DX
-	SUBQ    BX, DX
+	MOVL    CX, DX
+	SHRL    $0x03, DX
+	ADDQ    $0x07, BX
+	SUBQ    DX, BX
+	MOVQ    BX, 64(SP)
 	ORL     $0x38, CX
-	MOVQ    units+24(FP), BX
-	MOVQ    BX, (SP)
-	MOVQ    (BX), BX
-	MOVQ    BX, 8(SP)
-	MOVQ    (BX), BX
-	MOVQ    BX, 16(SP)
-	MOVQ    bits2+48(FP), BX
-	MOVQ    (BX), R8
-	MOVQ    8(BX), R9
-	MOVQ    16(BX), R10
-	ADDQ    data2+40(FP), R10
-	MOVQ    (R10), BX
-	BSWAPQ  BX
-	SHRXQ   R9, BX, BX
-	ORQ     BX, R8
+	MOVQ    units+24(FP), DX
+	MOVQ    DX, (SP)
+	MOVQ    (DX), DX
+	MOVQ    DX, 8(SP)
+	MOVQ    (DX), DX
+	MOVQ    DX, 16(SP)
+	MOVQ    bits2+48(FP), DX
+	MOVQ    (DX), R8
+	MOVQ    8(DX), R9
+	MOVQ    16(DX), DX
+	ADDQ    data2+40(FP), DX
+	MOVQ    DX, 72(SP)
+	MOVQ    72(SP), BX
+	MOVQ    (BX), DX
+	BSWAPQ  DX
+	SHRXQ   R9, DX, DX
+	ORQ     DX, R8
 	MOVBLZX R9, R9
-	MOVL    R9, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, R10
-	SUBQ    BX, R10
+	MOVL    R9, DX
+	SHRL    $0x03, DX
+	ADDQ    $0x07, BX
+	SUBQ    DX, BX
+	MOVQ    BX, 72(SP)
 	ORL     $0x38, R9
-	MOVQ    units2+64(FP), BX
-	MOVQ    BX, 32(SP)
-	MOVQ    (BX), BX
-	MOVQ    BX, 40(SP)
-	MOVQ    (BX), BX
-	MOVQ    BX, 48(SP)
+	MOVQ    units2+64(FP), DX
+	MOVQ    DX, 32(SP)
+	MOVQ    (DX), DX
+	MOVQ    DX, 40(SP)
+	MOVQ    (DX), DX
+	MOVQ    DX, 48(SP)
 	JMP     mcus
 
 mcu:
 	MOVBLZX CL, CX
-	MOVQ    DX, BX
-	SUBQ    data+0(FP), BX
-	SHLQ    $0x03, BX
-	SUBQ    CX, BX
-	CMPQ    BX, end+16(FP)
+	MOVQ    64(SP), DX
+	SUBQ    data+0(FP), DX
+	SHLQ    $0x03, DX
+	SUBQ    CX, DX
+	CMPQ    DX, end+16(FP)
 	JG      done
 	MOVBLZX R9, R9
-	MOVQ    R10, BX
-	SUBQ    data2+40(FP), BX
-	SHLQ    $0x03, BX
-	SUBQ    R9, BX
-	CMPQ    BX, end2+56(FP)
+	MOVQ    72(SP), DX
+	SUBQ    data2+40(FP), DX
+	SHLQ    $0x03, DX
+	SUBQ    R9, DX
+	CMPQ    DX, end2+56(FP)
 	JG      done
-	MOVQ    count+80(FP), BX
-	MOVQ    BX, 64(SP)
+	MOVQ    count+80(FP), DX
+	MOVQ    DX, 80(SP)
 
 block:
-	MOVQ    8(SP), SI
-	MOVQ    16(SP), BX
-	MOVQ    AX, DI
-	SHRQ    $0x37, DI
-	MOVL    (BX)(DI*4), DI
-	MOVQ    (DX), R11
-	BSWAPQ  R11
-	SHRXQ   CX, R11, R11
-	ORQ     R11, AX
+	MOVQ    8(SP), BX
+	MOVQ    16(SP), DX
+	MOVQ    AX, SI
+	SHRQ    $0x37, SI
+	MOVL    (DX)(SI*4), SI
+	MOVQ    64(SP), R10
+	MOVQ    (R10), DI
+	BSWAPQ  DI
+	SHRXQ   CX, DI, DI
+	ORQ     DI, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R11
-	SHRL    $0x03, R11
-	ADDQ    $0x07, DX
-	SUBQ    R11, DX
+	MOVL    CX, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R10
+	SUBQ    DI, R10
+	MOVQ    R10, 64(SP)
 	ORL     $0x38, CX
-	TESTL   DI, DI
+	TESTL   SI, SI
 	JNZ     firstdc
-	MOVL    $0x0000000a, DI
+	MOVL    $0x0000000a, SI
 
 firstdclonger:
-	MOVL  $0x00000040, R11
-	SUBL  DI, R11
-	SHRXQ R11, AX, R11
-	CMPL  R11, 2048(BX)(DI*4)
+	MOVL  $0x00000040, DI
+	SUBL  SI, DI
+	SHRXQ DI, AX, DI
+	CMPL  DI, 2048(DX)(SI*4)
 	JLE   firstdcfound
-	INCL  DI
-	CMPL  DI, $0x11
+	INCL  SI
+	CMPL  SI, $0x11
 	JNE   firstdclonger
-	MOVB  $0x01, 2464(BX)
-	XORL  R11, R11
+	MOVB  $0x01, 2464(DX)
+	XORL  DI, DI
 	JMP   firstdcsymbol
 
 firstdcfound:
-	ADDL    2116(BX)(DI*4), R11
-	MOVBLZX R11, R11
-	MOVBLZX 2200(BX)(R11*1), R11
+	ADDL    2116(DX)(SI*4), DI
+	MOVBLZX DI, DI
+	MOVBLZX 2200(DX)(DI*1), DI
 
 firstdcsymbol:
-	MOVL   R11, BX
-	MOVL   $0x00000001, R11
-	IMUL3L $0x00000101, DI, DI
-	ADDL   BX, DI
-	XORL   $0x3f, BX
-	SHLL   $0x10, BX
-	ORL    BX, DI
-	SHLL   $0x18, R11
-	ORL    R11, DI
+	MOVL   DI, DX
+	MOVL   $0x00000001, DI
+	IMUL3L $0x00000101, SI, SI
+	ADDL   DX, SI
+	XORL   $0x3f, DX
+	SHLL   $0x10, DX
+	ORL    DX, SI
+	SHLL   $0x18, DI
+	ORL    DI, SI
 
 firstdc:
-	RORXL   $0x08, DI, R11
-	SHLXQ   R11, AX, BX
-	MOVQ    BX, R11
-	SARQ    $0x3f, R11
-	NOTQ    R11
-	XORQ    R11, BX
-	SHRQ    $0x01, BX
-	RORXL   $0x10, DI, DI
-	SHRXQ   DI, BX, BX
-	RORXL   $0x10, DI, DI
-	XORQ    R11, BX
-	SUBQ    R11, BX
-	ADDL    16(SI), BX
-	MOVL    BX, 16(SI)
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (SP), DI
-	MOVL    BX, 24(SP)
-	MOVQ    m+88(FP), SI
-	IMULQ   16(DI), SI
-	ADDQ    8(DI), SI
-	SHLQ    $0x07, SI
-	ADDQ    cells+32(FP), SI
-	MOVL    $0x00000001, BX
-	ADDQ    $0x40, DI
-	CMPQ    64(SP), $0x01
-	CMOVQEQ units+24(FP), DI
-	MOVQ    DI, (SP)
-	MOVQ    (DI), DI
-	MOVQ    DI, 8(SP)
-	MOVQ    (DI), DI
-	MOVQ    DI, 16(SP)
-	MOVQ    40(SP), DI
-	MOVQ    48(SP), R11
-	MOVQ    R8, R12
-	SHRQ    $0x37, R12
-	MOVL    (R11)(R12*4), R12
-	MOVQ    (R10), R13
-	BSWAPQ  R13
-	SHRXQ   R9, R13, R13
-	ORQ     R13, R8
+	RORXL   $0x08, SI, DI
+	SHLXQ   DI, AX, DX
+	MOVQ    DX, DI
+	SARQ    $0x3f, DI
+	NOTQ    DI
+	XORQ    DI, DX
+	SHRQ    $0x01, DX
+	RORXL   $0x10, SI, SI
+	SHRXQ   SI, DX, DX
+	RORXL   $0x10, SI, SI
+	XORQ    DI, DX
+	SUBQ    DI, DX
+	ADDL    16(BX), DX
+	MOVL    DX, 16(BX)
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVQ    (SP), SI
+	MOVL    DX, 24(SP)
+	MOVQ    m+88(FP), BX
+	IMULQ   16(SI), BX
+	ADDQ    8(SI), BX
+	SHLQ    $0x07, BX
+	ADDQ    cells+32(FP), BX
+	MOVL    $0x00000001, DX
+	ADDQ    $0x40, SI
+	CMPQ    80(SP), $0x01
+	CMOVQEQ units+24(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 8(SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 16(SP)
+	MOVQ    40(SP), SI
+	MOVQ    48(SP), DI
+	MOVQ    R8, R10
+	SHRQ    $0x37, R10
+	MOVL    (DI)(R10*4), R10
+	MOVQ    72(SP), R12
+	MOVQ    (R12), R11
+	BSWAPQ  R11
+	SHRXQ   R9, R11, R11
+	ORQ     R11, R8
 	MOVBLZX R9, R9
-	MOVL    R9, R13
-	SHRL    $0x03, R13
-	ADDQ    $0x07, R10
-	SUBQ    R13, R10
+	MOVL    R9, R11
+	SHRL    $0x03, R11
+	ADDQ    $0x07, R12
+	SUBQ    R11, R12
+	MOVQ    R12, 72(SP)
 	ORL     $0x38, R9
-	TESTL   R12, R12
+	TESTL   R10, R10
 	JNZ     seconddc
-	MOVL    $0x0000000a, R12
+	MOVL    $0x0000000a, R10
 
 seconddclonger:
-	MOVL  $0x00000040, R13
-	SUBL  R12, R13
-	SHRXQ R13, R8, R13
-	CMPL  R13, 2048(R11)(R12*4)
+	MOVL  $0x00000040, R11
+	SUBL  R10, R11
+	SHRXQ R11, R8, R11
+	CMPL  R11, 2048(DI)(R10*4)
 	JLE   seconddcfound
-	INCL  R12
-	CMPL  R12, $0x11
+	INCL  R10
+	CMPL  R10, $0x11
 	JNE   seconddclonger
-	MOVB  $0x01, 2464(R11)
-	XORL  R13, R13
+	MOVB  $0x01, 2464(DI)
+	XORL  R11, R11
 	JMP   seconddcsymbol
 
 seconddcfound:
-	ADDL    2116(R11)(R12*4), R13
-	MOVBLZX R13, R13
-	MOVBLZX 2200(R11)(R13*1), R13
+	ADDL    2116(DI)(R10*4), R11
+	MOVBLZX R11, R11
+	MOVBLZX 2200(DI)(R11*1), R11
 
 seconddcsymbol:
-	MOVL   R13, R11
-	MOVL   $0x00000001, R13
-	IMUL3L $0x00000101, R12, R12
-	ADDL   R11, R12
-	XORL   $0x3f, R11
-	SHLL   $0x10, R11
-	ORL    R11, R12
-	SHLL   $0x18, R13
-	ORL    R13, R12
+	MOVL   R11, DI
+	MOVL   $0x00000001, R11
+	IMUL3L $0x00000101, R10, R10
+	ADDL   DI, R10
+	XORL   $0x3f, DI
+	SHLL   $0x10, DI
+	ORL    DI, R10
+	SHLL   $0x18, R11
+	ORL    R11, R10
 
 seconddc:
-	RORXL   $0x08, R12, R13
-	SHLXQ   R13, R8, R11
-	MOVQ    R11, R13
-	SARQ    $0x3f, R13
-	NOTQ    R13
-	XORQ    R13, R11
-	SHRQ    $0x01, R11
-	RORXL   $0x10, R12, R12
-	SHRXQ   R12, R11, R11
-	RORXL   $0x10, R12, R12
-	XORQ    R13, R11
-	SUBQ    R13, R11
-	ADDL    16(DI), R11
-	MOVL    R11, 16(DI)
-	SHLXQ   R12, R8, R8
-	SUBQ    R12, R9
-	MOVQ    8(DI), R14
-	MOVQ    32(SP), DI
-	MOVL    R11, 56(SP)
-	MOVQ    m+88(FP), R12
-	IMULQ   16(DI), R12
-	ADDQ    8(DI), R12
-	SHLQ    $0x07, R12
-	ADDQ    cells2+72(FP), R12
-	MOVL    $0x00000001, R11
-	ADDQ    $0x40, DI
-	CMPQ    64(SP), $0x01
-	CMOVQEQ units2+64(FP), DI
-	MOVQ    DI, 32(SP)
-	MOVQ    (DI), DI
-	MOVQ    DI, 40(SP)
-	MOVQ    (DI), DI
-	MOVQ    DI, 48(SP)
-	MOVQ    AX, DI
-	SHRQ    $0x32, DI
-	ANDL    $0x00003ff8, DI
-	MOVQ    (R14)(DI*1), DI
-	MOVQ    R8, R13
-	SHRQ    $0x32, R13
-	ANDL    $0x00003ff8, R13
-	MOVQ    (R14)(R13*1), R13
+	RORXL   $0x08, R10, R11
+	SHLXQ   R11, R8, DI
+	MOVQ    DI, R11
+	SARQ    $0x3f, R11
+	NOTQ    R11
+	XORQ    R11, DI
+	SHRQ    $0x01, DI
+	RORXL   $0x10, R10, R10
+	SHRXQ   R10, DI, DI
+	RORXL   $0x10, R10, R10
+	XORQ    R11, DI
+	SUBQ    R11, DI
+	ADDL    16(SI), DI
+	MOVL    DI, 16(SI)
+	SHLXQ   R10, R8, R8
+	SUBQ    R10, R9
+	MOVQ    8(SI), R13
+	MOVQ    32(SP), SI
+	MOVL    DI, 56(SP)
+	MOVQ    m+88(FP), R11
+	IMULQ   16(SI), R11
+	ADDQ    8(SI), R11
+	SHLQ    $0x07, R11
+	ADDQ    cells2+72(FP), R11
+	MOVL    $0x00000001, R10
+	ADDQ    $0x40, SI
+	CMPQ    80(SP), $0x01
+	CMOVQEQ units2+64(FP), SI
+	MOVQ    SI, 32(SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 40(SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 48(SP)
+	MOVQ    AX, SI
+	SHRQ    $0x32, SI
+	ANDL    $0x00003ff8, SI
+	MOVQ    (R13)(SI*1), SI
+	MOVQ    R8, R12
+	SHRQ    $0x32, R12
+	ANDL    $0x00003ff8, R12
+	MOVQ    (R13)(R12*1), R12
 
 both:
-	MOVQ    (DX), R15
-	BSWAPQ  R15
-	SHRXQ   CX, R15, R15
-	ORQ     R15, AX
+	MOVQ    64(SP), R14
+	MOVQ    (R14), DI
+	BSWAPQ  DI
+	SHRXQ   CX, DI, DI
+	ORQ     DI, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R15
-	SHRL    $0x03, R15
-	ADDQ    $0x07, DX
-	SUBQ    R15, DX
+	MOVL    CX, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R14
+	SUBQ    DI, R14
+	MOVQ    R14, 64(SP)
 	ORL     $0x38, CX
-	MOVQ    (R10), R15
-	BSWAPQ  R15
-	SHRXQ   R9, R15, R15
-	ORQ     R15, R8
+	MOVQ    72(SP), R14
+	MOVQ    (R14), DI
+	BSWAPQ  DI
+	SHRXQ   R9, DI, DI
+	ORQ     DI, R8
 	MOVBLZX R9, R9
-	MOVL    R9, R15
-	SHRL    $0x03, R15
-	ADDQ    $0x07, R10
-	SUBQ    R15, R10
+	MOVL    R9, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R14
+	SUBQ    DI, R14
+	MOVQ    R14, 72(SP)
 	ORL     $0x38, R9
-	TESTL   DI, DI
+	TESTL   SI, SI
 	JZ      firstmiss
-	SHRXQ   DI, AX, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, BP
-	ADDL    BP, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, BP
-	ADDL    BX, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	MOVBLZX 32768(R14)(BX*1), BP
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	CMPL    BX, $0x40
+	SHRXQ   SI, AX, R14
+	ANDL    $0x00003ff8, R14
+	LEAL    14(SI), DI
+	BEXTRQ  DI, AX, DI
+	RORXQ   $0x30, SI, R15
+	ADDL    R15, DI
+	RORXQ   $0x10, SI, R15
+	MOVBLZX R15, R15
+	ADDL    R15, DX
+	RORXQ   $0x20, SI, R15
+	MOVBLSX R15, R15
+	ADDL    DX, R15
+	MOVBLZX 32768(R13)(R15*1), R15
+	RORXQ   $0x28, SI, BP
+	MOVBLSX BP, BP
+	MOVW    BP, (BX)(R15*2)
+	MOVBLZX 32768(R13)(DX*1), R15
+	MOVW    DI, (BX)(R15*2)
+	CMPL    DX, $0x40
 	JCC     firstend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R15*1), DI
-	TESTL   R13, R13
+	RORXQ   $0x18, SI, SI
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVQ    (R13)(R14*1), SI
+	TESTL   R12, R12
 	JZ      secondmiss
-	SHRXQ   R13, R8, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, BP
-	ADDL    BP, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, BP
-	ADDL    R11, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	MOVBLZX 32768(R14)(R11*1), BP
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	CMPL    R11, $0x40
+	SHRXQ   R12, R8, R14
+	ANDL    $0x00003ff8, R14
+	LEAL    14(R12), DI
+	BEXTRQ  DI, R8, DI
+	RORXQ   $0x30, R12, R15
+	ADDL    R15, DI
+	RORXQ   $0x10, R12, R15
+	MOVBLZX R15, R15
+	ADDL    R15, R10
+	RORXQ   $0x20, R12, R15
+	MOVBLSX R15, R15
+	ADDL    R10, R15
+	MOVBLZX 32768(R13)(R15*1), R15
+	RORXQ   $0x28, R12, BP
+	MOVBLSX BP, BP
+	MOVW    BP, (R11)(R15*2)
+	MOVBLZX 32768(R13)(R10*1), R15
+	MOVW    DI, (R11)(R15*2)
+	CMPL    R10, $0x40
 	JCC     secondend
-	RORXQ   $0x38, R13, R13
-	SHLXQ   R13, R8, R8
-	SUBQ    R13, R9
-	MOVQ    (R14)(R15*1), R13
-	TESTL   DI, DI
+	RORXQ   $0x18, R12, DI
+	SHLXQ   DI, R8, R8
+	SUBQ    DI, R9
+	MOVQ    (R13)(R14*1), R12
+	TESTL   SI, SI
 	JZ      firstmiss
-	SHRXQ   DI, AX, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, BP
-	ADDL    BP, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, BP
-	ADDL    BX, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	MOVBLZX 32768(R14)(BX*1), BP
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	CMPL    BX, $0x40
+	SHRXQ   SI, AX, R14
+	ANDL    $0x00003ff8, R14
+	LEAL    14(SI), DI
+	BEXTRQ  DI, AX, DI
+	RORXQ   $0x30, SI, R15
+	ADDL    R15, DI
+	RORXQ   $0x10, SI, R15
+	MOVBLZX R15, R15
+	ADDL    R15, DX
+	RORXQ   $0x20, SI, R15
+	MOVBLSX R15, R15
+	ADDL    DX, R15
+	MOVBLZX 32768(R13)(R15*1), R15
+	RORXQ   $0x28, SI, BP
+	MOVBLSX BP, BP
+	MOVW    BP, (BX)(R15*2)
+	MOVBLZX 32768(R13)(DX*1), R15
+	MOVW    DI, (BX)(R15*2)
+	CMPL    DX, $0x40
 	JCC     firstend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R15*1), DI
-	TESTL   R13, R13
+	RORXQ   $0x18, SI, SI
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVQ    (R13)(R14*1), SI
+	TESTL   R12, R12
 	JZ      secondmiss
-	SHRXQ   R13, R8, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, BP
-	ADDL    BP, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, BP
-	ADDL    R11, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	MOVBLZX 32768(R14)(R11*1), BP
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	CMPL    R11, $0x40
+	SHRXQ   R12, R8, R14
+	ANDL    $0x00003ff8, R14
+	LEAL    14(R12), DI
+	BEXTRQ  DI, R8, DI
+	RORXQ   $0x30, R12, R15
+	ADDL    R15, DI
+	RORXQ   $0x10, R12, R15
+	MOVBLZX R15, R15
+	ADDL    R15, R10
+	RORXQ   $0x20, R12, R15
+	MOVBLSX R15, R15
+	ADDL    R10, R15
+	MOVBLZX 32768(R13)(R15*1), R15
+	RORXQ   $0x28, R12, BP
+	MOVBLSX BP, BP
+	MOVW    BP, (R11)(R15*2)
+	MOVBLZX 32768(R13)(R10*1), R15
+	MOVW    DI, (R11)(R15*2)
+	CMPL    R10, $0x40
 	JCC     secondend
-	RORXQ   $0x38, R13, R13
-	SHLXQ   R13, R8, R8
-	SUBQ    R13, R9
-	MOVQ    (R14)(R15*1), R13
-	TESTL   DI, DI
-	JZ      firstmiss
-	SHRXQ   DI, AX, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, BP
-	ADDL    BP, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, BP
-	ADDL    BX, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	MOVBLZX 32768(R14)(BX*1), BP
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	CMPL    BX, $0x40
-	JCC     firstend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R15*1), DI
-	TESTL   R13, R13
-	JZ      secondmiss
-	SHRXQ   R13, R8, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, BP
-	ADDL    BP, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, BP
-	ADDL    R11, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	MOVBLZX 32768(R14)(R11*1), BP
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	CMPL    R11, $0x40
-	JCC     secondend
-	RORXQ   $0x38, R13, R13
-	SHLXQ   R13, R8, R8
-	SUBQ    R13, R9
-	MOVQ    (R14)(R15*1), R13
-	TESTL   DI, DI
-	JZ      firstmiss
-	SHRXQ   DI, AX, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, BP
-	ADDL    BP, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, BP
-	ADDL    BX, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	MOVBLZX 32768(R14)(BX*1), BP
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(BP*2)
-	CMPL    BX, $0x40
-	JCC     firstend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R15*1), DI
-	TESTL   R13, R13
-	JZ      secondmiss
-	SHRXQ   R13, R8, R15
-	ANDL    $0x00003ff8, R15
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, BP
-	ADDL    BP, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, BP
-	ADDL    R11, BP
-	MOVBLZX 32768(R14)(BP*1), BP
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	MOVBLZX 32768(R14)(R11*1), BP
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(BP*2)
-	CMPL    R11, $0x40
-	JCC     secondend
-	RORXQ   $0x38, R13, R13
-	SHLXQ   R13, R8, R8
-	SUBQ    R13, R9
-	MOVQ    (R14)(R15*1), R13
+	RORXQ   $0x18, R12, DI
+	SHLXQ   DI, R8, R8
+	SUBQ    DI, R9
+	MOVQ    (R13)(R14*1), R12
 	JMP     both
 
 firstend:
-	RORXQ   $0x30, DI, R15
-	MOVBLSX R15, R15
-	LEAL    -64(BX)(R15*1), BP
-	NOTL    BP
-	TESTL   BP, R15
+	RORXQ   $0x20, SI, R14
+	MOVBLSX R14, R14
+	LEAL    -64(DX)(R14*1), R15
+	NOTL    R15
+	TESTL   R15, R14
 	JMI     firstbefore
-	RORXQ   $0x38, DI, R15
-	SHLXQ   R15, AX, AX
-	SUBQ    R15, CX
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
+	RORXQ   $0x18, SI, SI
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	LEAL    -65(DX), DX
+	CMPL    DX, $0x40
 	JCC     firstended
-	MOVW    DI, 126(SI)
+	MOVW    DI, 126(BX)
 
 firstended:
-	MOVL 24(SP), BX
-	MOVW BX, (SI)
+	MOVL 24(SP), DX
+	MOVW DX, (BX)
 	JMP  secondRest
 
 firstbefore:
-	RORXQ   $0x18, DI, R15
-	MOVBLZX R15, R15
-	SUBL    R15, BX
-	MOVQ    AX, DI
-	SHRQ    $0x35, DI
-	MOVL    16384(R14)(DI*4), DI
-	SHLQ    $0x20, DI
+	RORXQ   $0x10, SI, R14
+	MOVBLZX R14, R14
+	SUBL    R14, DX
+	MOVQ    AX, SI
+	SHRQ    $0x35, SI
+	MOVL    16384(R13)(SI*4), SI
+	SHLQ    $0x20, SI
 
 firstmiss:
-	SHRQ    $0x20, DI
-	MOVQ    (DX), R15
-	BSWAPQ  R15
-	SHRXQ   CX, R15, R15
-	ORQ     R15, AX
+	SHRQ    $0x20, SI
+	MOVQ    64(SP), R14
+	MOVQ    (R14), DI
+	BSWAPQ  DI
+	SHRXQ   CX, DI, DI
+	ORQ     DI, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R15
-	SHRL    $0x03, R15
-	ADDQ    $0x07, DX
-	SUBQ    R15, DX
+	MOVL    CX, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R14
+	SUBQ    DI, R14
+	MOVQ    R14, 64(SP)
 	ORL     $0x38, CX
-	TESTL   DI, DI
+	TESTL   SI, SI
 	JNZ     firstac
-	MOVL    $0x0000000c, DI
+	MOVL    $0x0000000c, SI
 
 firstaclonger:
-	MOVL  $0x00000040, R15
-	SUBL  DI, R15
-	SHRXQ R15, AX, R15
-	CMPL  R15, 33024(R14)(DI*4)
+	MOVL  $0x00000040, DI
+	SUBL  SI, DI
+	SHRXQ DI, AX, DI
+	CMPL  DI, 33024(R13)(SI*4)
 	JLE   firstacfound
-	INCL  DI
-	CMPL  DI, $0x11
+	INCL  SI
+	CMPL  SI, $0x11
 	JNE   firstaclonger
-	MOVB  $0x01, 33440(R14)
-	XORL  R15, R15
+	MOVB  $0x01, 33440(R13)
+	XORL  DI, DI
 	JMP   firstacsymbol
 
 firstacfound:
-	ADDL    33092(R14)(DI*4), R15
-	MOVBLZX R15, R15
-	MOVBLZX 33176(R14)(R15*1), R15
+	ADDL    33092(R13)(SI*4), DI
+	MOVBLZX DI, DI
+	MOVBLZX 33176(R13)(DI*1), DI
 
 firstacsymbol:
-	MOVL R15, BP
-	SHRL $0x04, R15
-	INCL R15
-	ANDL $0x0f, BP
+	MOVL DI, R14
+	SHRL $0x04, DI
+	INCL DI
+	ANDL $0x0f, R14
 	JNZ  firstsized
-	CMPL R15, $0x10
+	CMPL DI, $0x10
 	JE   firstsized
-	MOVL $0x00000080, R15
+	MOVL $0x00000080, DI
 
 firstsized:
-	IMUL3L $0x00000101, DI, DI
-	ADDL   BP, DI
-	XORL   $0x3f, BP
-	SHLL   $0x10, BP
-	ORL    BP, DI
-	SHLL   $0x18, R15
-	ORL    R15, DI
+	IMUL3L $0x00000101, SI, SI
+	ADDL   R14, SI
+	XORL   $0x3f, R14
+	SHLL   $0x10, R14
+	ORL    R14, SI
+	SHLL   $0x18, DI
+	ORL    DI, SI
 
 firstac:
-	RORXL   $0x08, DI, BP
-	SHLXQ   BP, AX, R15
-	MOVQ    R15, BP
-	SARQ    $0x3f, BP
-	NOTQ    BP
-	XORQ    BP, R15
-	SHRQ    $0x01, R15
-	RORXL   $0x10, DI, DI
-	SHRXQ   DI, R15, R15
-	RORXL   $0x10, DI, DI
-	XORQ    BP, R15
-	SUBQ    BP, R15
-	MOVL    DI, BP
-	SHRL    $0x18, BP
-	ADDL    BP, BX
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVBLZX 32768(R14)(BX*1), BP
-	MOVW    R15, (SI)(BP*2)
-	CMPL    BX, $0x40
+	RORXL   $0x08, SI, R14
+	SHLXQ   R14, AX, DI
+	MOVQ    DI, R14
+	SARQ    $0x3f, R14
+	NOTQ    R14
+	XORQ    R14, DI
+	SHRQ    $0x01, DI
+	RORXL   $0x10, SI, SI
+	SHRXQ   SI, DI, DI
+	RORXL   $0x10, SI, SI
+	XORQ    R14, DI
+	SUBQ    R14, DI
+	MOVL    SI, R14
+	SHRL    $0x18, R14
+	ADDL    R14, DX
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVBLZX 32768(R13)(DX*1), R14
+	MOVW    DI, (BX)(R14*2)
+	CMPL    DX, $0x40
 	JCS     firston
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
+	LEAL    -65(DX), DX
+	CMPL    DX, $0x40
 	JCC     firstover
-	MOVW    R15, 126(SI)
+	MOVW    DI, 126(BX)
 
 firstover:
-	MOVL 24(SP), BX
-	MOVW BX, (SI)
+	MOVL 24(SP), DX
+	MOVW DX, (BX)
 	JMP  secondRest
 
 firston:
-	MOVQ AX, DI
-	SHRQ $0x32, DI
-	ANDL $0x00003ff8, DI
-	MOVQ (R14)(DI*1), DI
+	MOVQ AX, SI
+	SHRQ $0x32, SI
+	ANDL $0x00003ff8, SI
+	MOVQ (R13)(SI*1), SI
 	JMP  both
 
 secondRest:
-	MOVQ    (R10), BX
-	BSWAPQ  BX
-	SHRXQ   R9, BX, BX
-	ORQ     BX, R8
+	MOVQ    72(SP), BX
+	MOVQ    (BX), DX
+	BSWAPQ  DX
+	SHRXQ   R9, DX, DX
+	ORQ     DX, R8
 	MOVBLZX R9, R9
-	MOVL    R9, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, R10
-	SUBQ    BX, R10
+	MOVL    R9, DX
+	SHRL    $0x03, DX
+	ADDQ    $0x07, BX
+	SUBQ    DX, BX
+	MOVQ    BX, 72(SP)
 	ORL     $0x38, R9
-	TESTL   R13, R13
+	TESTL   R12, R12
 	JZ      secondRestmiss
-	SHRXQ   R13, R8, BX
-	ANDL    $0x00003ff8, BX
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, SI
-	ADDL    SI, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, SI
-	ADDL    R11, SI
-	MOVBLZX 32768(R14)(SI*1), SI
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	MOVBLZX 32768(R14)(R11*1), SI
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	CMPL    R11, $0x40
+	SHRXQ   R12, R8, DX
+	ANDL    $0x00003ff8, DX
+	LEAL    14(R12), DI
+	BEXTRQ  DI, R8, DI
+	RORXQ   $0x30, R12, BX
+	ADDL    BX, DI
+	RORXQ   $0x10, R12, BX
+	MOVBLZX BL, BX
+	ADDL    BX, R10
+	RORXQ   $0x20, R12, BX
+	MOVBLSX BL, BX
+	ADDL    R10, BX
+	MOVBLZX 32768(R13)(BX*1), BX
+	RORXQ   $0x28, R12, SI
+	MOVBLSX SI, SI
+	MOVW    SI, (R11)(BX*2)
+	MOVBLZX 32768(R13)(R10*1), BX
+	MOVW    DI, (R11)(BX*2)
+	CMPL    R10, $0x40
 	JCC     secondRestend
-	RORXQ   $0x38, R13, SI
-	SHLXQ   SI, R8, R8
-	SUBQ    SI, R9
-	MOVQ    (R14)(BX*1), R13
-	TESTL   R13, R13
+	RORXQ   $0x18, R12, BX
+	SHLXQ   BX, R8, R8
+	SUBQ    BX, R9
+	MOVQ    (R13)(DX*1), R12
+	TESTL   R12, R12
 	JZ      secondRestmiss
-	SHRXQ   R13, R8, BX
-	ANDL    $0x00003ff8, BX
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, SI
-	ADDL    SI, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, SI
-	ADDL    R11, SI
-	MOVBLZX 32768(R14)(SI*1), SI
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	MOVBLZX 32768(R14)(R11*1), SI
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	CMPL    R11, $0x40
+	SHRXQ   R12, R8, DX
+	ANDL    $0x00003ff8, DX
+	LEAL    14(R12), DI
+	BEXTRQ  DI, R8, DI
+	RORXQ   $0x30, R12, BX
+	ADDL    BX, DI
+	RORXQ   $0x10, R12, BX
+	MOVBLZX BL, BX
+	ADDL    BX, R10
+	RORXQ   $0x20, R12, BX
+	MOVBLSX BL, BX
+	ADDL    R10, BX
+	MOVBLZX 32768(R13)(BX*1), BX
+	RORXQ   $0x28, R12, SI
+	MOVBLSX SI, SI
+	MOVW    SI, (R11)(BX*2)
+	MOVBLZX 32768(R13)(R10*1), BX
+	MOVW    DI, (R11)(BX*2)
+	CMPL    R10, $0x40
 	JCC     secondRestend
-	RORXQ   $0x38, R13, SI
-	SHLXQ   SI, R8, R8
-	SUBQ    SI, R9
-	MOVQ    (R14)(BX*1), R13
-	TESTL   R13, R13
-	JZ      secondRestmiss
-	SHRXQ   R13, R8, BX
-	ANDL    $0x00003ff8, BX
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, SI
-	ADDL    SI, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, SI
-	ADDL    R11, SI
-	MOVBLZX 32768(R14)(SI*1), SI
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	MOVBLZX 32768(R14)(R11*1), SI
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	CMPL    R11, $0x40
-	JCC     secondRestend
-	RORXQ   $0x38, R13, SI
-	SHLXQ   SI, R8, R8
-	SUBQ    SI, R9
-	MOVQ    (R14)(BX*1), R13
-	TESTL   R13, R13
-	JZ      secondRestmiss
-	SHRXQ   R13, R8, BX
-	ANDL    $0x00003ff8, BX
-	RORXQ   $0x08, R13, R13
-	MOVBLZX R13, SI
-	ADDL    SI, R11
-	RORXQ   $0x18, R13, R13
-	MOVBLSX R13, SI
-	ADDL    R11, SI
-	MOVBLZX 32768(R14)(SI*1), SI
-	RORXQ   $0x30, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	MOVBLZX 32768(R14)(R11*1), SI
-	RORXQ   $0x20, R13, R13
-	MOVW    R13, (R12)(SI*2)
-	CMPL    R11, $0x40
-	JCC     secondRestend
-	RORXQ   $0x38, R13, SI
-	SHLXQ   SI, R8, R8
-	SUBQ    SI, R9
-	MOVQ    (R14)(BX*1), R13
+	RORXQ   $0x18, R12, BX
+	SHLXQ   BX, R8, R8
+	SUBQ    BX, R9
+	MOVQ    (R13)(DX*1), R12
 	JMP     secondRest
 
 secondRestend:
-	RORXQ   $0x30, R13, BX
-	MOVBLSX BL, BX
-	LEAL    -64(R11)(BX*1), SI
-	NOTL    SI
-	TESTL   SI, BX
+	RORXQ   $0x20, R12, DX
+	MOVBLSX DL, DX
+	LEAL    -64(R10)(DX*1), BX
+	NOTL    BX
+	TESTL   BX, DX
 	JMI     secondRestbefore
-	RORXQ   $0x38, R13, BX
-	SHLXQ   BX, R8, R8
-	SUBQ    BX, R9
-	LEAL    -65(R11), BX
-	CMPL    BX, $0x40
+	RORXQ   $0x18, R12, DX
+	SHLXQ   DX, R8, R8
+	SUBQ    DX, R9
+	LEAL    -65(R10), DX
+	CMPL    DX, $0x40
 	JCC     secondRestended
-	MOVW    R13, 126(R12)
+	MOVW    DI, 126(R11)
 
 secondRestended:
-	MOVL 56(SP), BX
-	MOVW BX, (R12)
+	MOVL 56(SP), DX
+	MOVW DX, (R11)
 	JMP  unit
 
 secondRestbefore:
-	RORXQ   $0x18, R13, BX
-	MOVBLZX BL, BX
-	SUBL    BX, R11
-	MOVQ    R8, R13
-	SHRQ    $0x35, R13
-	MOVL    16384(R14)(R13*4), R13
-	SHLQ    $0x20, R13
+	RORXQ   $0x10, R12, DX
+	MOVBLZX DL, DX
+	SUBL    DX, R10
+	MOVQ    R8, R12
+	SHRQ    $0x35, R12
+	MOVL    16384(R13)(R12*4), R12
+	SHLQ    $0x20, R12
 
 secondRestmiss:
-	SHRQ    $0x20, R13
-	MOVQ    (R10), BX
-	BSWAPQ  BX
-	SHRXQ   R9, BX, BX
-	ORQ     BX, R8
+	SHRQ    $0x20, R12
+	MOVQ    72(SP), BX
+	MOVQ    (BX), DX
+	BSWAPQ  DX
+	SHRXQ   R9, DX, DX
+	ORQ     DX, R8
 	MOVBLZX R9, R9
-	MOVL    R9, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, R10
-	SUBQ    BX, R10
+	MOVL    R9, DX
+	SHRL    $0x03, DX
+	ADDQ    $0x07, BX
+	SUBQ    DX, BX
+	MOVQ    BX, 72(SP)
 	ORL     $0x38, R9
-	TESTL   R13, R13
+	TESTL   R12, R12
 	JNZ     secondRestac
-	MOVL    $0x0000000c, R13
+	MOVL    $0x0000000c, R12
 
 secondRestaclonger:
-	MOVL  $0x00000040, BX
-	SUBL  R13, BX
-	SHRXQ BX, R8, BX
-	CMPL  BX, 33024(R14)(R13*4)
+	MOVL  $0x00000040, DX
+	SUBL  R12, DX
+	SHRXQ DX, R8, DX
+	CMPL  DX, 33024(R13)(R12*4)
 	JLE   secondRestacfound
-	INCL  R13
-	CMPL  R13, $0x11
+	INCL  R12
+	CMPL  R12, $0x11
 	JNE   secondRestaclonger
-	MOVB  $0x01, 33440(R14)
-	XORL  BX, BX
+	MOVB  $0x01, 33440(R13)
+	XORL  DX, DX
 	JMP   secondRestacsymbol
 
 secondRestacfound:
-	ADDL    33092(R14)(R13*4), BX
-	MOVBLZX BL, BX
-	MOVBLZX 33176(R14)(BX*1), BX
+	ADDL    33092(R13)(R12*4), DX
+	MOVBLZX DL, DX
+	MOVBLZX 33176(R13)(DX*1), DX
 
 secondRestacsymbol:
-	MOVL BX, SI
-	SHRL $0x04, BX
-	INCL BX
-	ANDL $0x0f, SI
+	MOVL DX, BX
+	SHRL $0x04, DX
+	INCL DX
+	ANDL $0x0f, BX
 	JNZ  secondRestsized
-	CMPL BX, $0x10
+	CMPL DX, $0x10
 	JE   secondRestsized
-	MOVL $0x00000080, BX
+	MOVL $0x00000080, DX
 
 secondRestsized:
-	IMUL3L $0x00000101, R13, R13
-	ADDL   SI, R13
-	XORL   $0x3f, SI
-	SHLL   $0x10, SI
-	ORL    SI, R13
-	SHLL   $0x18, BX
-	ORL    BX, R13
+	IMUL3L $0x00000101, R12, R12
+	ADDL   BX, R12
+	XORL   $0x3f, BX
+	SHLL   $0x10, BX
+	ORL    BX, R12
+	SHLL   $0x18, DX
+	ORL    DX, R12
 
 secondRestac:
-	RORXL   $0x08, R13, SI
-	SHLXQ   SI, R8, BX
-	MOVQ    BX, SI
-	SARQ    $0x3f, SI
-	NOTQ    SI
-	XORQ    SI, BX
-	SHRQ    $0x01, BX
-	RORXL   $0x10, R13, R13
-	SHRXQ   R13, BX, BX
-	RORXL   $0x10, R13, R13
-	XORQ    SI, BX
-	SUBQ    SI, BX
-	MOVL    R13, SI
-	SHRL    $0x18, SI
-	ADDL    SI, R11
-	SHLXQ   R13, R8, R8
-	SUBQ    R13, R9
-	MOVBLZX 32768(R14)(R11*1), SI
-	MOVW    BX, (R12)(SI*2)
-	CMPL    R11, $0x40
+	RORXL   $0x08, R12, BX
+	SHLXQ   BX, R8, DX
+	MOVQ    DX, BX
+	SARQ    $0x3f, BX
+	NOTQ    BX
+	XORQ    BX, DX
+	SHRQ    $0x01, DX
+	RORXL   $0x10, R12, R12
+	SHRXQ   R12, DX, DX
+	RORXL   $0x10, R12, R12
+	XORQ    BX, DX
+	SUBQ    BX, DX
+	MOVL    R12, BX
+	SHRL    $0x18, BX
+	ADDL    BX, R10
+	SHLXQ   R12, R8, R8
+	SUBQ    R12, R9
+	MOVBLZX 32768(R13)(R10*1), BX
+	MOVW    DX, (R11)(BX*2)
+	CMPL    R10, $0x40
 	JCS     secondReston
-	LEAL    -65(R11), SI
-	CMPL    SI, $0x40
+	LEAL    -65(R10), BX
+	CMPL    BX, $0x40
 	JCC     secondRestover
-	MOVW    BX, 126(R12)
+	MOVW    DX, 126(R11)
 
 secondRestover:
-	MOVL 56(SP), SI
-	MOVW SI, (R12)
+	MOVL 56(SP), BX
+	MOVW BX, (R11)
 	JMP  unit
 
 secondReston:
-	MOVQ R8, R13
-	SHRQ $0x32, R13
-	ANDL $0x00003ff8, R13
-	MOVQ (R14)(R13*1), R13
+	MOVQ R8, R12
+	SHRQ $0x32, R12
+	ANDL $0x00003ff8, R12
+	MOVQ (R13)(R12*1), R12
 	JMP  secondRest
 
 secondend:
-	RORXQ   $0x30, R13, R15
-	MOVBLSX R15, R15
-	LEAL    -64(R11)(R15*1), BP
-	NOTL    BP
-	TESTL   BP, R15
+	RORXQ   $0x20, R12, R14
+	MOVBLSX R14, R14
+	LEAL    -64(R10)(R14*1), R15
+	NOTL    R15
+	TESTL   R15, R14
 	JMI     secondbefore
-	RORXQ   $0x38, R13, R15
-	SHLXQ   R15, R8, R8
-	SUBQ    R15, R9
-	LEAL    -65(R11), R11
-	CMPL    R11, $0x40
+	RORXQ   $0x18, R12, R12
+	SHLXQ   R12, R8, R8
+	SUBQ    R12, R9
+	LEAL    -65(R10), R10
+	CMPL    R10, $0x40
 	JCC     secondended
-	MOVW    R13, 126(R12)
+	MOVW    DI, 126(R11)
 
 secondended:
-	MOVL 56(SP), R11
-	MOVW R11, (R12)
+	MOVL 56(SP), R10
+	MOVW R10, (R11)
 	JMP  firstRest
 
 secondbefore:
-	RORXQ   $0x18, R13, R15
-	MOVBLZX R15, R15
-	SUBL    R15, R11
-	MOVQ    R8, R13
-	SHRQ    $0x35, R13
-	MOVL    16384(R14)(R13*4), R13
-	SHLQ    $0x20, R13
+	RORXQ   $0x10, R12, R14
+	MOVBLZX R14, R14
+	SUBL    R14, R10
+	MOVQ    R8, R12
+	SHRQ    $0x35, R12
+	MOVL    16384(R13)(R12*4), R12
+	SHLQ    $0x20, R12
 
 secondmiss:
-	SHRQ    $0x20, R13
-	MOVQ    (R10), R15
-	BSWAPQ  R15
-	SHRXQ   R9, R15, R15
-	ORQ     R15, R8
+	SHRQ    $0x20, R12
+	MOVQ    72(SP), R14
+	MOVQ    (R14), DI
+	BSWAPQ  DI
+	SHRXQ   R9, DI, DI
+	ORQ     DI, R8
 	MOVBLZX R9, R9
-	MOVL    R9, R15
-	SHRL    $0x03, R15
-	ADDQ    $0x07, R10
-	SUBQ    R15, R10
+	MOVL    R9, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R14
+	SUBQ    DI, R14
+	MOVQ    R14, 72(SP)
 	ORL     $0x38, R9
-	TESTL   R13, R13
+	TESTL   R12, R12
 	JNZ     secondac
-	MOVL    $0x0000000c, R13
+	MOVL    $0x0000000c, R12
 
 secondaclonger:
-	MOVL  $0x00000040, R15
-	SUBL  R13, R15
-	SHRXQ R15, R8, R15
-	CMPL  R15, 33024(R14)(R13*4)
+	MOVL  $0x00000040, DI
+	SUBL  R12, DI
+	SHRXQ DI, R8, DI
+	CMPL  DI, 33024(R13)(R12*4)
 	JLE   secondacfound
-	INCL  R13
-	CMPL  R13, $0x11
+	INCL  R12
+	CMPL  R12, $0x11
 	JNE   secondaclonger
-	MOVB  $0x01, 33440(R14)
-	XORL  R15, R15
+	MOVB  $0x01, 33440(R13)
+	XORL  DI, DI
 	JMP   secondacsymbol
 
 secondacfound:
-	ADDL    33092(R14)(R13*4), R15
-	MOVBLZX R15, R15
-	MOVBLZX 33176(R14)(R15*1), R15
+	ADDL    33092(R13)(R12*4), DI
+	MOVBLZX DI, DI
+	MOVBLZX 33176(R13)(DI*1), DI
 
 secondacsymbol:
-	MOVL R15, BP
-	SHRL $0x04, R15
-	INCL R15
-	ANDL $0x0f, BP
+	MOVL DI, R14
+	SHRL $0x04, DI
+	INCL DI
+	ANDL $0x0f, R14
 	JNZ  secondsized
-	CMPL R15, $0x10
+	CMPL DI, $0x10
 	JE   secondsized
-	MOVL $0x00000080, R15
+	MOVL $0x00000080, DI
 
 secondsized:
-	IMUL3L $0x00000101, R13, R13
-	ADDL   BP, R13
-	XORL   $0x3f, BP
-	SHLL   $0x10, BP
-	ORL    BP, R13
-	SHLL   $0x18, R15
-	ORL    R15, R13
+	IMUL3L $0x00000101, R12, R12
+	ADDL   R14, R12
+	XORL   $0x3f, R14
+	SHLL   $0x10, R14
+	ORL    R14, R12
+	SHLL   $0x18, DI
+	ORL    DI, R12
 
 secondac:
-	RORXL   $0x08, R13, BP
-	SHLXQ   BP, R8, R15
-	MOVQ    R15, BP
-	SARQ    $0x3f, BP
-	NOTQ    BP
-	XORQ    BP, R15
-	SHRQ    $0x01, R15
-	RORXL   $0x10, R13, R13
-	SHRXQ   R13, R15, R15
-	RORXL   $0x10, R13, R13
-	XORQ    BP, R15
-	SUBQ    BP, R15
-	MOVL    R13, BP
-	SHRL    $0x18, BP
-	ADDL    BP, R11
-	SHLXQ   R13, R8, R8
-	SUBQ    R13, R9
-	MOVBLZX 32768(R14)(R11*1), BP
-	MOVW    R15, (R12)(BP*2)
-	CMPL    R11, $0x40
+	RORXL   $0x08, R12, R14
+	SHLXQ   R14, R8, DI
+	MOVQ    DI, R14
+	SARQ    $0x3f, R14
+	NOTQ    R14
+	XORQ    R14, DI
+	SHRQ    $0x01, DI
+	RORXL   $0x10, R12, R12
+	SHRXQ   R12, DI, DI
+	RORXL   $0x10, R12, R12
+	XORQ    R14, DI
+	SUBQ    R14, DI
+	MOVL    R12, R14
+	SHRL    $0x18, R14
+	ADDL    R14, R10
+	SHLXQ   R12, R8, R8
+	SUBQ    R12, R9
+	MOVBLZX 32768(R13)(R10*1), R14
+	MOVW    DI, (R11)(R14*2)
+	CMPL    R10, $0x40
 	JCS     secondon
-	LEAL    -65(R11), R11
-	CMPL    R11, $0x40
+	LEAL    -65(R10), R10
+	CMPL    R10, $0x40
 	JCC     secondover
-	MOVW    R15, 126(R12)
+	MOVW    DI, 126(R11)
 
 secondover:
-	MOVL 56(SP), R11
-	MOVW R11, (R12)
+	MOVL 56(SP), R10
+	MOVW R10, (R11)
 	JMP  firstRest
 
 secondon:
-	MOVQ R8, R13
-	SHRQ $0x32, R13
-	ANDL $0x00003ff8, R13
-	MOVQ (R14)(R13*1), R13
+	MOVQ R8, R12
+	SHRQ $0x32, R12
+	ANDL $0x00003ff8, R12
+	MOVQ (R13)(R12*1), R12
 	JMP  both
 
 firstRest:
-	MOVQ    (DX), R11
-	BSWAPQ  R11
-	SHRXQ   CX, R11, R11
-	ORQ     R11, AX
+	MOVQ    64(SP), R10
+	MOVQ    (R10), DI
+	BSWAPQ  DI
+	SHRXQ   CX, DI, DI
+	ORQ     DI, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R11
-	SHRL    $0x03, R11
-	ADDQ    $0x07, DX
-	SUBQ    R11, DX
+	MOVL    CX, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R10
+	SUBQ    DI, R10
+	MOVQ    R10, 64(SP)
 	ORL     $0x38, CX
-	TESTL   DI, DI
+	TESTL   SI, SI
 	JZ      firstRestmiss
-	SHRXQ   DI, AX, R11
-	ANDL    $0x00003ff8, R11
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R12
-	ADDL    R12, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R12
-	ADDL    BX, R12
-	MOVBLZX 32768(R14)(R12*1), R12
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	MOVBLZX 32768(R14)(BX*1), R12
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	CMPL    BX, $0x40
+	SHRXQ   SI, AX, R10
+	ANDL    $0x00003ff8, R10
+	LEAL    14(SI), DI
+	BEXTRQ  DI, AX, DI
+	RORXQ   $0x30, SI, R11
+	ADDL    R11, DI
+	RORXQ   $0x10, SI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, DX
+	RORXQ   $0x20, SI, R11
+	MOVBLSX R11, R11
+	ADDL    DX, R11
+	MOVBLZX 32768(R13)(R11*1), R11
+	RORXQ   $0x28, SI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (BX)(R11*2)
+	MOVBLZX 32768(R13)(DX*1), R11
+	MOVW    DI, (BX)(R11*2)
+	CMPL    DX, $0x40
 	JCC     firstRestend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R11*1), DI
-	TESTL   DI, DI
+	RORXQ   $0x18, SI, SI
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVQ    (R13)(R10*1), SI
+	TESTL   SI, SI
 	JZ      firstRestmiss
-	SHRXQ   DI, AX, R11
-	ANDL    $0x00003ff8, R11
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R12
-	ADDL    R12, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R12
-	ADDL    BX, R12
-	MOVBLZX 32768(R14)(R12*1), R12
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	MOVBLZX 32768(R14)(BX*1), R12
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	CMPL    BX, $0x40
+	SHRXQ   SI, AX, R10
+	ANDL    $0x00003ff8, R10
+	LEAL    14(SI), DI
+	BEXTRQ  DI, AX, DI
+	RORXQ   $0x30, SI, R11
+	ADDL    R11, DI
+	RORXQ   $0x10, SI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, DX
+	RORXQ   $0x20, SI, R11
+	MOVBLSX R11, R11
+	ADDL    DX, R11
+	MOVBLZX 32768(R13)(R11*1), R11
+	RORXQ   $0x28, SI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (BX)(R11*2)
+	MOVBLZX 32768(R13)(DX*1), R11
+	MOVW    DI, (BX)(R11*2)
+	CMPL    DX, $0x40
 	JCC     firstRestend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R11*1), DI
-	TESTL   DI, DI
-	JZ      firstRestmiss
-	SHRXQ   DI, AX, R11
-	ANDL    $0x00003ff8, R11
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R12
-	ADDL    R12, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R12
-	ADDL    BX, R12
-	MOVBLZX 32768(R14)(R12*1), R12
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	MOVBLZX 32768(R14)(BX*1), R12
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	CMPL    BX, $0x40
-	JCC     firstRestend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R11*1), DI
-	TESTL   DI, DI
-	JZ      firstRestmiss
-	SHRXQ   DI, AX, R11
-	ANDL    $0x00003ff8, R11
-	RORXQ   $0x08, DI, DI
-	MOVBLZX DI, R12
-	ADDL    R12, BX
-	RORXQ   $0x18, DI, DI
-	MOVBLSX DI, R12
-	ADDL    BX, R12
-	MOVBLZX 32768(R14)(R12*1), R12
-	RORXQ   $0x30, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	MOVBLZX 32768(R14)(BX*1), R12
-	RORXQ   $0x20, DI, DI
-	MOVW    DI, (SI)(R12*2)
-	CMPL    BX, $0x40
-	JCC     firstRestend
-	RORXQ   $0x38, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R14)(R11*1), DI
+	RORXQ   $0x18, SI, SI
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVQ    (R13)(R10*1), SI
 	JMP     firstRest
 
 firstRestend:
-	RORXQ   $0x30, DI, R11
-	MOVBLSX R11, R11
-	LEAL    -64(BX)(R11*1), R12
-	NOTL    R12
-	TESTL   R12, R11
+	RORXQ   $0x20, SI, R10
+	MOVBLSX R10, R10
+	LEAL    -64(DX)(R10*1), R11
+	NOTL    R11
+	TESTL   R11, R10
 	JMI     firstRestbefore
-	RORXQ   $0x38, DI, R11
-	SHLXQ   R11, AX, AX
-	SUBQ    R11, CX
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
+	RORXQ   $0x18, SI, SI
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	LEAL    -65(DX), DX
+	CMPL    DX, $0x40
 	JCC     firstRestended
-	MOVW    DI, 126(SI)
+	MOVW    DI, 126(BX)
 
 firstRestended:
-	MOVL 24(SP), BX
-	MOVW BX, (SI)
+	MOVL 24(SP), DX
+	MOVW DX, (BX)
 	JMP  unit
 
 firstRestbefore:
-	RORXQ   $0x18, DI, R11
-	MOVBLZX R11, R11
-	SUBL    R11, BX
-	MOVQ    AX, DI
-	SHRQ    $0x35, DI
-	MOVL    16384(R14)(DI*4), DI
-	SHLQ    $0x20, DI
+	RORXQ   $0x10, SI, R10
+	MOVBLZX R10, R10
+	SUBL    R10, DX
+	MOVQ    AX, SI
+	SHRQ    $0x35, SI
+	MOVL    16384(R13)(SI*4), SI
+	SHLQ    $0x20, SI
 
 firstRestmiss:
-	SHRQ    $0x20, DI
-	MOVQ    (DX), R11
-	BSWAPQ  R11
-	SHRXQ   CX, R11, R11
-	ORQ     R11, AX
+	SHRQ    $0x20, SI
+	MOVQ    64(SP), R10
+	MOVQ    (R10), DI
+	BSWAPQ  DI
+	SHRXQ   CX, DI, DI
+	ORQ     DI, AX
 	MOVBLZX CL, CX
-	MOVL    CX, R11
-	SHRL    $0x03, R11
-	ADDQ    $0x07, DX
-	SUBQ    R11, DX
+	MOVL    CX, DI
+	SHRL    $0x03, DI
+	ADDQ    $0x07, R10
+	SUBQ    DI, R10
+	MOVQ    R10, 64(SP)
 	ORL     $0x38, CX
-	TESTL   DI, DI
+	TESTL   SI, SI
 	JNZ     firstRestac
-	MOVL    $0x0000000c, DI
+	MOVL    $0x0000000c, SI
 
 firstRestaclonger:
-	MOVL  $0x00000040, R11
-	SUBL  DI, R11
-	SHRXQ R11, AX, R11
-	CMPL  R11, 33024(R14)(DI*4)
+	MOVL  $0x00000040, DI
+	SUBL  SI, DI
+	SHRXQ DI, AX, DI
+	CMPL  DI, 33024(R13)(SI*4)
 	JLE   firstRestacfound
-	INCL  DI
-	CMPL  DI, $0x11
+	INCL  SI
+	CMPL  SI, $0x11
 	JNE   firstRestaclonger
-	MOVB  $0x01, 33440(R14)
-	XORL  R11, R11
+	MOVB  $0x01, 33440(R13)
+	XORL  DI, DI
 	JMP   firstRestacsymbol
 
 firstRestacfound:
-	ADDL    33092(R14)(DI*4), R11
-	MOVBLZX R11, R11
-	MOVBLZX 33176(R14)(R11*1), R11
+	ADDL    33092(R13)(SI*4), DI
+	MOVBLZX DI, DI
+	MOVBLZX 33176(R13)(DI*1), DI
 
 firstRestacsymbol:
-	MOVL R11, R12
-	SHRL $0x04, R11
-	INCL R11
-	ANDL $0x0f, R12
+	MOVL DI, R10
+	SHRL $0x04, DI
+	INCL DI
+	ANDL $0x0f, R10
 	JNZ  firstRestsized
-	CMPL R11, $0x10
+	CMPL DI, $0x10
 	JE   firstRestsized
-	MOVL $0x00000080, R11
+	MOVL $0x00000080, DI
 
 firstRestsized:
-	IMUL3L $0x00000101, DI, DI
-	ADDL   R12, DI
-	XORL   $0x3f, R12
-	SHLL   $0x10, R12
-	ORL    R12, DI
-	SHLL   $0x18, R11
-	ORL    R11, DI
+	IMUL3L $0x00000101, SI, SI
+	ADDL   R10, SI
+	XORL   $0x3f, R10
+	SHLL   $0x10, R10
+	ORL    R10, SI
+	SHLL   $0x18, DI
+	ORL    DI, SI
 
 firstRestac:
-	RORXL   $0x08, DI, R12
-	SHLXQ   R12, AX, R11
-	MOVQ    R11, R12
-	SARQ    $0x3f, R12
-	NOTQ    R12
-	XORQ    R12, R11
-	SHRQ    $0x01, R11
-	RORXL   $0x10, DI, DI
-	SHRXQ   DI, R11, R11
-	RORXL   $0x10, DI, DI
-	XORQ    R12, R11
-	SUBQ    R12, R11
-	MOVL    DI, R12
-	SHRL    $0x18, R12
-	ADDL    R12, BX
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVBLZX 32768(R14)(BX*1), R12
-	MOVW    R11, (SI)(R12*2)
-	CMPL    BX, $0x40
+	RORXL   $0x08, SI, R10
+	SHLXQ   R10, AX, DI
+	MOVQ    DI, R10
+	SARQ    $0x3f, R10
+	NOTQ    R10
+	XORQ    R10, DI
+	SHRQ    $0x01, DI
+	RORXL   $0x10, SI, SI
+	SHRXQ   SI, DI, DI
+	RORXL   $0x10, SI, SI
+	XORQ    R10, DI
+	SUBQ    R10, DI
+	MOVL    SI, R10
+	SHRL    $0x18, R10
+	ADDL    R10, DX
+	SHLXQ   SI, AX, AX
+	SUBQ    SI, CX
+	MOVBLZX 32768(R13)(DX*1), R10
+	MOVW    DI, (BX)(R10*2)
+	CMPL    DX, $0x40
 	JCS     firstReston
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
+	LEAL    -65(DX), DX
+	CMPL    DX, $0x40
 	JCC     firstRestover
-	MOVW    R11, 126(SI)
+	MOVW    DI, 126(BX)
 
 firstRestover:
-	MOVL 24(SP), BX
-	MOVW BX, (SI)
+	MOVL 24(SP), DX
+	MOVW DX, (BX)
 	JMP  unit
 
 firstReston:
-	MOVQ AX, DI
-	SHRQ $0x32, DI
-	ANDL $0x00003ff8, DI
-	MOVQ (R14)(DI*1), DI
+	MOVQ AX, SI
+	SHRQ $0x32, SI
+	ANDL $0x00003ff8, SI
+	MOVQ (R13)(SI*1), SI
 	JMP  firstRest
 
 unit:
-	DECQ 64(SP)
+	DECQ 80(SP)
 	JNZ  block
 	INCQ m+88(FP)
 
 mcus:
-	MOVQ m+88(FP), BX
-	CMPQ BX, last+96(FP)
+	MOVQ m+88(FP), DX
+	CMPQ DX, last+96(FP)
 	JLT  mcu
 
 done:
-	MOVQ    bits+8(FP), BX
+	MOVQ    bits+8(FP), DX
 	MOVBLZX CL, CX
-	SUBQ    data+0(FP), DX
-	MOVQ    AX, (BX)
-	MOVQ    CX, 8(BX)
-	MOVQ    DX, 16(BX)
+	MOVQ    64(SP), BX
+	SUBQ    data+0(FP), BX
+	MOVQ    AX, (DX)
+	MOVQ    CX, 8(DX)
+	MOVQ    BX, 16(DX)
 	MOVQ    bits2+48(FP), AX
 	MOVBLZX R9, R9
-	SUBQ    data2+40(FP), R10
+	MOVQ    72(SP), CX
+	SUBQ    data2+40(FP), CX
 	MOVQ    R8, (AX)
 	MOVQ    R9, 8(AX)
-	MOVQ    R10, 16(AX)
-	MOVQ    m+88(FP), BX
-	MOVQ    BX, stop+104(FP)
+	MOVQ    CX, 16(AX)
+	MOVQ    m+88(FP), DX
+	MOVQ    DX, stop+104(FP)
 	RET
 
 // func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
@@ -1864,124 +1712,172 @@ GLOBL pairNumbers<>(SB), RODATA|NOPTR, $32
 // func setPairs(entries *uint32, pairs *uint32)
 // Requires: AVX, AVX2
 TEXT ·setPairs(SB), NOSPLIT, $0-16
-	MOVQ         entries+0(FP), AX
-	MOVQ         pairs+8(FP), CX
-	MOVL         $0x000000ff, DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x0000000b, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x0000007f, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x000007ff, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x00000008, DX
-	VMOVD        DX, X4
-	VPBROADCASTD X4, Y5
-	VMOVDQU      pairNumbers<>+0(SB), Y4
-	MOVQ         AX, DX
-	LEAQ         8192(AX), BX
+	MOVQ    entries+0(FP), AX
+	MOVQ    pairs+8(FP), CX
+	VMOVDQU pairNumbers<>+0(SB), Y0
+	MOVQ    AX, DX
+	LEAQ    8192(AX), BX
 
 pair:
-	VPERMQ       $0xd8, (DX), Y6
-	VPAND        Y0, Y6, Y7
-	VPSLLD       $0x10, Y6, Y10
-	VPSRLD       $0x18, Y10, Y10
-	VPSLLD       $0x15, Y4, Y8
-	VPSLLVD      Y10, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y9
-	VPCMPEQD     Y10, Y10, Y10
-	VPXOR        Y10, Y9, Y9
-	VPXOR        Y9, Y8, Y8
-	VPSRLD       $0x01, Y8, Y8
-	VPSLLD       $0x08, Y6, Y10
-	VPSRLD       $0x18, Y10, Y10
-	MOVL         $0x00000020, SI
-	VMOVD        SI, X11
-	VPBROADCASTD X11, Y11
-	VPSUBD       Y11, Y10, Y10
-	VPSRLVD      Y10, Y8, Y8
-	VPXOR        Y9, Y8, Y8
-	VPSUBD       Y9, Y8, Y8
-	VPSUBD       Y7, Y1, Y9
-	VPSLLVD      Y7, Y4, Y10
-	VPAND        Y3, Y10, Y10
-	VPXOR        Y13, Y13, Y13
-	VPCMPEQD     Y11, Y11, Y11
-	VPGATHERDD   Y11, (AX)(Y10*4), Y13
-	VPAND        Y0, Y13, Y11
-	VPSUBD       Y11, Y9, Y12
-	VPCMPEQD     Y14, Y14, Y14
-	VPADDD       Y14, Y7, Y14
-	VPOR         Y14, Y9, Y9
-	VPCMPEQD     Y14, Y14, Y14
-	VPCMPGTD     Y14, Y9, Y9
-	VPSRLD       $0x18, Y6, Y14
-	VPSUBD       Y14, Y2, Y14
-	VPCMPEQD     Y15, Y15, Y15
-	VPADDD       Y15, Y11, Y15
-	VPOR         Y15, Y12, Y12
-	VPOR         Y14, Y12, Y12
-	VPCMPEQD     Y14, Y14, Y14
-	VPCMPGTD     Y14, Y12, Y12
-	VPAND        Y9, Y12, Y12
-	VPAND        Y12, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPSLLD       $0x10, Y13, Y11
-	VPSRLD       $0x18, Y11, Y11
-	VPSLLD       $0x15, Y10, Y10
-	VPSLLVD      Y11, Y10, Y10
-	VPSRAD       $0x1f, Y10, Y14
-	VPCMPEQD     Y11, Y11, Y11
-	VPXOR        Y11, Y14, Y14
-	VPXOR        Y14, Y10, Y10
-	VPSRLD       $0x01, Y10, Y10
-	VPSLLD       $0x08, Y13, Y11
-	VPSRLD       $0x18, Y11, Y11
-	MOVL         $0x00000020, SI
-	VMOVD        SI, X15
-	VPBROADCASTD X15, Y15
-	VPSUBD       Y15, Y11, Y11
-	VPSRLVD      Y11, Y10, Y10
-	VPXOR        Y14, Y10, Y10
-	VPSUBD       Y14, Y10, Y10
-	VPBLENDVB    Y12, Y10, Y8, Y10
-	MOVL         $0x00000032, SI
-	VMOVD        SI, X11
-	VPBROADCASTD X11, Y14
-	VPSUBD       Y7, Y14, Y11
-	VPSRLD       $0x18, Y13, Y13
-	VPAND        Y12, Y13, Y13
-	VPSRLD       $0x18, Y6, Y14
-	VPADDD       Y13, Y14, Y14
-	VPSLLD       $0x08, Y14, Y14
-	VPOR         Y14, Y11, Y11
-	VPSLLD       $0x10, Y8, Y8
-	VPOR         Y8, Y11, Y11
-	VPAND        Y9, Y11, Y11
-	VPXOR        Y14, Y14, Y14
-	VPSUBD       Y13, Y14, Y8
-	VPSLLD       $0x18, Y8, Y8
-	VPSRLD       $0x18, Y8, Y8
+	VPERMQ       $0xd8, (DX), Y1
+	VPSLLD       $0x18, Y1, Y2
+	VPSRLD       $0x18, Y2, Y2
+	VPSLLVD      Y2, Y0, Y3
+	VPBROADCASTD dword2047<>+0(SB), Y4
+	VPAND        Y4, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPCMPEQD     Y5, Y5, Y5
+	VPGATHERDD   Y5, (AX)(Y3*4), Y4
+	VPBROADCASTD dword63<>+0(SB), Y7
+	VPBROADCASTD dword1<>+0(SB), Y8
+	VPSLLD       $0x08, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPSUBD       Y9, Y7, Y7
+	VPSLLVD      Y7, Y8, Y6
+	VPSUBD       Y6, Y8, Y6
+	VPMINUD      Y7, Y8, Y5
+	VPSLLD       $0x10, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPSLLD       $0x15, Y0, Y8
+	VPSLLVD      Y9, Y8, Y9
+	VPSRAD       $0x1f, Y9, Y9
+	VPANDN       Y6, Y9, Y6
+	VPBROADCASTD dword11<>+0(SB), Y8
+	VPBROADCASTD dword22<>+0(SB), Y9
+	VPSUBD       Y5, Y8, Y8
+	VPSUBD       Y2, Y9, Y9
+	VPCMPEQD     Y5, Y5, Y5
+	VPADDD       Y5, Y2, Y5
+	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPCMPEQD     Y5, Y5, Y5
+	VPCMPGTD     Y5, Y8, Y8
+	VPBROADCASTD dword63<>+0(SB), Y10
+	VPBROADCASTD dword1<>+0(SB), Y11
+	VPSLLD       $0x08, Y4, Y12
+	VPSRLD       $0x18, Y12, Y12
+	VPSUBD       Y12, Y10, Y10
+	VPSLLVD      Y10, Y11, Y9
+	VPSUBD       Y9, Y11, Y9
+	VPMINUD      Y10, Y11, Y5
+	VPSLLD       $0x10, Y4, Y12
+	VPSRLD       $0x18, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPSLLD       $0x15, Y3, Y11
+	VPSLLVD      Y12, Y11, Y12
+	VPSRAD       $0x1f, Y12, Y12
+	VPANDN       Y9, Y12, Y9
+	VPBROADCASTD dword11<>+0(SB), Y3
+	VPBROADCASTD dword22<>+0(SB), Y11
+	VPSUBD       Y2, Y3, Y3
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x18, Y4, Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPCMPEQD     Y12, Y12, Y12
+	VPADDD       Y12, Y5, Y12
+	VPOR         Y12, Y3, Y3
+	VPSUBD       Y2, Y11, Y11
+	VPSUBD       Y5, Y11, Y11
+	VPOR         Y11, Y3, Y3
+	VPBROADCASTD dword7<>+0(SB), Y5
+	VPSUBD       Y7, Y5, Y5
+	VPOR         Y5, Y3, Y3
+	VPSRLD       $0x18, Y1, Y5
+	VPBROADCASTD dword127<>+0(SB), Y11
+	VPSUBD       Y5, Y11, Y11
+	VPOR         Y11, Y3, Y3
+	VPCMPEQD     Y5, Y5, Y5
+	VPCMPGTD     Y5, Y3, Y3
+	VPAND        Y8, Y3, Y3
+	VPBLENDVB    Y3, Y10, Y7, Y7
+	VPBLENDVB    Y3, Y9, Y6, Y6
+	VPAND        Y3, Y4, Y4
+	VPBROADCASTD dword50<>+0(SB), Y5
+	VPSLLD       $0x18, Y4, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPADDD       Y2, Y9, Y9
+	VPSUBD       Y9, Y5, Y5
+	VPSLLD       $0x18, Y9, Y9
+	VPOR         Y9, Y5, Y5
 	VPSLLD       $0x08, Y7, Y7
-	VPOR         Y7, Y8, Y8
-	VPSLLD       $0x10, Y10, Y10
-	VPOR         Y10, Y8, Y8
-	VPBLENDVB    Y9, Y8, Y6, Y8
-	VPUNPCKLDQ   Y8, Y11, Y6
-	VMOVDQU      Y6, (CX)
-	VPUNPCKHDQ   Y8, Y11, Y6
-	VMOVDQU      Y6, 32(CX)
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x18, Y4, Y9
+	VPSRLD       $0x18, Y1, Y2
+	VPADDD       Y2, Y9, Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPOR         Y9, Y5, Y5
+	VPAND        Y8, Y5, Y5
+	VPSLLD       $0x10, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPSLLD       $0x15, Y0, Y2
+	VPSLLVD      Y9, Y2, Y2
+	VPSRAD       $0x1f, Y2, Y7
+	VPCMPEQD     Y9, Y9, Y9
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y7, Y2, Y2
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x08, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPBROADCASTD dword32<>+0(SB), Y10
+	VPSUBD       Y10, Y9, Y9
+	VPSRLVD      Y9, Y2, Y2
+	VPXOR        Y7, Y2, Y2
+	VPSUBD       Y7, Y2, Y2
+	VPAND        Y3, Y2, Y2
+	VPSLLD       $0x18, Y2, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VPSRLD       $0x18, Y4, Y3
+	VPXOR        Y4, Y4, Y4
+	VPSUBD       Y3, Y4, Y4
+	VPSLLD       $0x18, Y4, Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPOR         Y4, Y2, Y2
+	VPSLLD       $0x10, Y6, Y6
+	VPOR         Y6, Y2, Y2
+	VPBLENDVB    Y8, Y2, Y1, Y2
+	VPUNPCKLDQ   Y2, Y5, Y1
+	VMOVDQU      Y1, (CX)
+	VPUNPCKHDQ   Y2, Y5, Y1
+	VMOVDQU      Y1, 32(CX)
 	ADDQ         $0x20, DX
 	ADDQ         $0x40, CX
-	VPADDD       Y5, Y4, Y4
+	VPBROADCASTD dword8<>+0(SB), Y1
+	VPADDD       Y1, Y0, Y0
 	CMPQ         DX, BX
 	JNE          pair
 	VZEROUPPER
 	RET
+
+DATA dword2047<>+0(SB)/4, $0x000007ff
+GLOBL dword2047<>(SB), RODATA|NOPTR, $4
+
+DATA dword63<>+0(SB)/4, $0x0000003f
+GLOBL dword63<>(SB), RODATA|NOPTR, $4
+
+DATA dword1<>+0(SB)/4, $0x00000001
+GLOBL dword1<>(SB), RODATA|NOPTR, $4
+
+DATA dword11<>+0(SB)/4, $0x0000000b
+GLOBL dword11<>(SB), RODATA|NOPTR, $4
+
+DATA dword22<>+0(SB)/4, $0x00000016
+GLOBL dword22<>(SB), RODATA|NOPTR, $4
+
+DATA dword7<>+0(SB)/4, $0x00000007
+GLOBL dword7<>(SB), RODATA|NOPTR, $4
+
+DATA dword127<>+0(SB)/4, $0x0000007f
+GLOBL dword127<>(SB), RODATA|NOPTR, $4
+
+DATA dword50<>+0(SB)/4, $0x00000032
+GLOBL dword50<>(SB), RODATA|NOPTR, $4
+
+DATA dword32<>+0(SB)/4, $0x00000020
+GLOBL dword32<>(SB), RODATA|NOPTR, $4
+
+DATA dword8<>+0(SB)/4, $0x00000008
+GLOBL dword8<>(SB), RODATA|NOPTR, $4
 
 DATA leapNumbers<>+0(SB)/4, $0x00000000
 DATA leapNumbers<>+4(SB)/4, $0x00000001
@@ -1998,24 +1894,12 @@ GLOBL leapNumbers<>(SB), RODATA|NOPTR, $32
 TEXT ·setLeaps(SB), NOSPLIT, $0-16
 	MOVQ         entries+0(FP), AX
 	MOVQ         leaps+8(FP), CX
-	MOVL         $0x000000ff, DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x000007ff, DX
-	VMOVD        DX, X1
-	VPBROADCASTD X1, Y1
-	MOVL         $0x0000000b, DX
-	VMOVD        DX, X2
-	VPBROADCASTD X2, Y2
-	MOVL         $0x0000007f, DX
-	VMOVD        DX, X3
-	VPBROADCASTD X3, Y3
-	MOVL         $0x00000008, DX
-	VMOVD        DX, X4
-	VPBROADCASTD X4, Y5
-	MOVL         $0x00000033, DX
-	VMOVD        DX, X4
-	VPBROADCASTD X4, Y6
+	VPBROADCASTD dword255<>+0(SB), Y0
+	VPBROADCASTD dword2047<>+0(SB), Y1
+	VPBROADCASTD dword11<>+0(SB), Y2
+	VPBROADCASTD dword127<>+0(SB), Y3
+	VPBROADCASTD dword8<>+0(SB), Y5
+	VPBROADCASTD dword51<>+0(SB), Y6
 	VMOVDQU      leapNumbers<>+0(SB), Y4
 	MOVQ         AX, DX
 	LEAQ         8192(AX), BX
@@ -2084,6 +1968,12 @@ leap:
 	JNE        leap
 	VZEROUPPER
 	RET
+
+DATA dword255<>+0(SB)/4, $0x000000ff
+GLOBL dword255<>(SB), RODATA|NOPTR, $4
+
+DATA dword51<>+0(SB)/4, $0x00000033
+GLOBL dword51<>(SB), RODATA|NOPTR, $4
 
 // func readFirstBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int) (left int, more int)
 // Requires: BMI2, CMOV

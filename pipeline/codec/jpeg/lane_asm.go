@@ -10,7 +10,8 @@ import (
 
 //go:generate go -C ../../internal/kernel/_gen run ./entropy -out ../../../codec/jpeg/lane_amd64.s -stubs ../../../codec/jpeg/lane_stubs_amd64.go -pkg jpeg
 
-// The assembly reads no further than the Go code: where an MCU begins before the end of the data, the segment's padding holds all it can take.
+// The assembly reads no further than the Go code: where an MCU begins before the end of the data, the segment's padding holds all it can take;
+// of a lane that begins behind the end it reads the bits that come next, which the padding has as well.
 // What it writes to lies in the slices checked here: at a unit's place of MCUs below runLength, and in a block below 64.
 
 func (l *lane) readVector(cells []kernel.Block, m, n int) int {

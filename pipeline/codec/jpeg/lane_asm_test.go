@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
@@ -29,6 +30,7 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		{"acBits", acBits, 11},
 		{"dcBits", dcBits, 9},
 		{"endOfBlock", endOfBlock, 128},
+		{"pairLength", pairLength, 22},
 		{"pairShift", pairShift, 50},
 		{"leapShift", leapShift, 51},
 		{"dcTable.entries", unsafe.Offsetof(d.entries), 0},
@@ -130,6 +132,7 @@ func TestLanes(t *testing.T) {
 		two := one.twin()
 		two.fill(r)
 		for range 4 {
+			one.bits = one.bits.drop(uint32(r.IntN(int(one.bits.n)))) // a lane may have few bits, or none
 			m := r.IntN(runLength)
 			compareReads(t, one, m, 1+r.IntN(runLength-m))
 			compareBoth(t, one, two, 1+r.IntN(runLength))
@@ -137,6 +140,56 @@ func TestLanes(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// The tables are made of their entries and of nothing beside them, and nothing beside them is written.
+func TestTablesInBounds(t *testing.T) {
+	if !kernel.Vector(kernel.Levels()[0]) {
+		t.Skip("this processor has no AVX2")
+	}
+	var table acTable
+	table.build(randomDefinition(rand.New(rand.NewPCG(1, 9)), 256), false)
+	table.ready(false)
+	entries := unsafe.Slice((*byte)(unsafe.Pointer(&table.entries)), unsafe.Sizeof(table.entries))
+	for _, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+		from := (*uint32)(unsafe.Pointer(&guard(t, entries)[0]))
+		pairs := guard(t, make([]byte, unsafe.Sizeof(table.pairs)))
+		leaps := guard(t, make([]byte, unsafe.Sizeof(table.leaps)))
+		setPairs(from, (*uint32)(unsafe.Pointer(&pairs[0])))
+		setLeaps(from, (*uint32)(unsafe.Pointer(&leaps[0])))
+		if [1 << acBits]pair(unsafe.Slice((*pair)(unsafe.Pointer(&pairs[0])), 1<<acBits)) != table.pairs ||
+			[1 << acBits]leap(unsafe.Slice((*leap)(unsafe.Pointer(&leaps[0])), 1<<acBits)) != table.leaps {
+			t.Error("other tables")
+		}
+	}
+}
+
+// Lanes read nothing in front of their data, nor behind the largest MCU's padding.
+func TestLanesInBounds(t *testing.T) {
+	if !kernel.Vector(kernel.Levels()[0]) {
+		t.Skip("this processor has no AVX2")
+	}
+	var out, others cells
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		l := randomLane(r)
+		for _, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+			l.segment.data = guard(t, l.segment.data)
+			for _, read := range []func(l *lane){
+				func(l *lane) { l.readVector(out[:], 0, runLength) },
+				func(l *lane) { readBothVector(l, l.twin(), out[:], others[:], runLength) },
+				func(l *lane) { l.skipVector(1000) },
+			} {
+				twin := l.twin()
+				twin.bits = bits{}
+				for before := -1; twin.bits.consumed() <= twin.segment.bits && twin.bits.consumed() != before; {
+					before = twin.bits.consumed()
+					read(twin)
+				}
+				read(twin) // beyond the end
+			}
 		}
 	}
 }

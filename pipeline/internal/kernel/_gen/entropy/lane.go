@@ -11,7 +11,9 @@ type lane struct {
 	suffix    string // of its parameters
 	stores    bool
 	acc, n, p reg.GPVirtual // as bits, p for at
+	place     Mem           // of p, if it has no register
 	k, out, e reg.GPVirtual // position in the block, the block, the pair that is next
+	last      reg.GPVirtual // the last value of a pair
 	unit      Mem           // at hand, or that is next once its block has begun
 	pred, dc  Mem           // of that one: to load them when its block begins would be to wait
 	first     Mem           // the first coefficient of the block
@@ -19,7 +21,7 @@ type lane struct {
 
 func newLane(suffix string, stores bool) *lane {
 	return &lane{
-		suffix: suffix, stores: stores, acc: GP64(), n: GP64(), p: GP64(), k: GP64(), out: GP64(), e: GP64(),
+		suffix: suffix, stores: stores, acc: GP64(), n: GP64(), p: GP64(), k: GP64(), out: GP64(), e: GP64(), last: GP64(),
 		unit: AllocLocal(8), pred: AllocLocal(8), dc: AllocLocal(8), first: AllocLocal(8),
 	}
 }
@@ -32,8 +34,28 @@ func (l *lane) load() {
 	MOVQ(l.param("bits"), b)
 	MOVQ(Mem{Base: b, Disp: bitsAcc}, l.acc)
 	MOVQ(Mem{Base: b, Disp: bitsN}, l.n)
-	MOVQ(Mem{Base: b, Disp: bitsAt}, l.p)
-	ADDQ(l.param("data"), l.p)
+	MOVQ(Mem{Base: b, Disp: bitsAt}, b)
+	ADDQ(l.param("data"), b)
+	l.setAt(b)
+}
+
+// at is p, for setAt to set it.
+func (l *lane) at() reg.GPVirtual {
+	if l.p != nil {
+		return l.p
+	}
+	t := GP64()
+	MOVQ(l.place, t)
+	return t
+}
+
+func (l *lane) setAt(p reg.GPVirtual) {
+	switch {
+	case l.p == nil:
+		MOVQ(p, l.place)
+	case p != l.p:
+		MOVQ(p, l.p)
+	}
 }
 
 // save puts the lane's bits back.
@@ -41,17 +63,18 @@ func (l *lane) save() {
 	b := GP64()
 	MOVQ(l.param("bits"), b)
 	MOVBLZX(l.n.As8(), l.n.As32())
-	SUBQ(l.param("data"), l.p)
+	p := l.at()
+	SUBQ(l.param("data"), p)
 	MOVQ(l.acc, Mem{Base: b, Disp: bitsAcc})
 	MOVQ(l.n, Mem{Base: b, Disp: bitsN})
-	MOVQ(l.p, Mem{Base: b, Disp: bitsAt})
+	MOVQ(p, Mem{Base: b, Disp: bitsAt})
 }
 
 // check goes to a label if the lane is beyond the end of its data.
 func (l *lane) check(beyond string) {
 	t := GP64()
 	MOVBLZX(l.n.As8(), l.n.As32())
-	MOVQ(l.p, t)
+	MOVQ(l.at(), t)
 	SUBQ(l.param("data"), t)
 	SHLQ(U8(3), t)
 	SUBQ(l.n, t)
@@ -77,16 +100,17 @@ func (l *lane) move(unit reg.GPVirtual) {
 
 // refill is bits.refill.
 func (l *lane) refill() {
-	t := GP64()
-	MOVQ(Mem{Base: l.p}, t)
+	t, p := GP64(), l.at()
+	MOVQ(Mem{Base: p}, t)
 	BSWAPQ(t)
 	SHRXQ(l.n, t, t)
 	ORQ(t, l.acc)
 	MOVBLZX(l.n.As8(), l.n.As32())
 	MOVL(l.n.As32(), t.As32())
 	SHRL(U8(3), t.As32())
-	ADDQ(U8(7), l.p)
-	SUBQ(t, l.p)
+	ADDQ(U8(7), p)
+	SUBQ(t, p)
+	l.setAt(p)
 	ORL(U8(56), l.n.As32())
 }
 
@@ -228,33 +252,37 @@ func (l *lane) look(ac reg.GPVirtual) {
 // lookUp is up to two symbols, those of the lane's pair, and loads the next one. It goes to label id+"miss" where not even one symbol fits, and to
 // id+"end" where the block ends. It has not dropped any bits there.
 func (l *lane) lookUp(id string, ac reg.GPVirtual) {
-	i, t := GP64(), GP64()
+	i, t, u, v := GP64(), GP64(), GP64(), l.last
 	TESTL(l.e.As32(), l.e.As32())
 	JZ(LabelRef(id + "miss"))
 	SHRXQ(l.e, l.acc, i) // what comes behind the pair, as soon as it can be known
 	ANDL(U32(8<<acBits-8), i.As32())
-	RORXQ(U8(8), l.e, l.e)
-	MOVBLZX(l.e.As8(), t.As32())
+	LEAL(Mem{Base: l.e, Disp: 64 - pairShift}, v.As32()) // where the last value starts, and its length
+	BEXTRQ(v, l.acc, v)
+	RORXQ(U8(48), l.e, t)
+	ADDL(t.As32(), v.As32())
+	RORXQ(U8(16), l.e, t)
+	MOVBLZX(t.As8(), t.As32())
 	ADDL(t.As32(), l.k.As32())
-	RORXQ(U8(32-8), l.e, l.e)
-	MOVBLSX(l.e.As8(), t.As32())
+	RORXQ(U8(32), l.e, t)
+	MOVBLSX(t.As8(), t.As32())
 	ADDL(l.k.As32(), t.As32())
 	MOVBLZX(Mem{Base: ac, Index: t, Scale: 1, Disp: acPlace}, t.As32())
-	RORXQ(U8(64+16-32), l.e, l.e)
-	MOVW(l.e.As16(), Mem{Base: l.out, Index: t, Scale: 2})
+	RORXQ(U8(40), l.e, u)
+	MOVBLSX(u.As8(), u.As32())
+	MOVW(u.As16(), Mem{Base: l.out, Index: t, Scale: 2})
 	MOVBLZX(Mem{Base: ac, Index: l.k, Scale: 1, Disp: acPlace}, t.As32())
-	RORXQ(U8(48-16), l.e, l.e)
-	MOVW(l.e.As16(), Mem{Base: l.out, Index: t, Scale: 2})
+	MOVW(v.As16(), Mem{Base: l.out, Index: t, Scale: 2})
 	CMPL(l.k.As32(), U8(64))
 	JCC(LabelRef(id + "end"))
 	l.dropPair()
 	MOVQ(Mem{Base: ac, Index: i, Scale: 1}, l.e)
 }
 
-// dropPair passes over the bits of the pair, which is rotated so that the second value is lowest.
+// dropPair passes over the bits of the pair.
 func (l *lane) dropPair() {
 	n := GP64()
-	RORXQ(U8(64+40-48), l.e, n)
+	RORXQ(U8(24), l.e, n)
 	l.drop(n)
 }
 
@@ -263,17 +291,17 @@ func (l *lane) dropPair() {
 func (l *lane) end(id string, ac reg.GPVirtual, again, done string) {
 	move, k := GP64(), GP64()
 	Label(id + "end")
-	RORXQ(U8(64+32-48), l.e, move)
+	RORXQ(U8(32), l.e, move)
 	MOVBLSX(move.As8(), move.As32())
 	LEAL(Mem{Base: l.k, Index: move, Scale: 1, Disp: -64}, k.As32())
 	NOTL(k.As32())
 	TESTL(k.As32(), move.As32())
 	JMI(LabelRef(id + "before"))
 	l.dropPair()
-	l.finish(id+"ended", l.e)
+	l.finish(id+"ended", l.last)
 	JMP(LabelRef(done))
 	Label(id + "before")
-	RORXQ(U8(64+8-48), l.e, move)
+	RORXQ(U8(16), l.e, move)
 	MOVBLZX(move.As8(), move.As32())
 	SUBL(move.As32(), l.k.As32())
 	l.single(ac, l.e)

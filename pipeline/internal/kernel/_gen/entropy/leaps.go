@@ -52,6 +52,7 @@ func leaps() {
 	RET()
 }
 
+// putLeap stores leaps, where l is 0 none.
 func putLeap(l, move, shift reg.VecVirtual, to reg.Register) {
 	leap, some := YMM(), less1(l)
 	notNegative(some)
@@ -64,7 +65,7 @@ func putLeap(l, move, shift reg.VecVirtual, to reg.Register) {
 	VMOVDQU(leap, Mem{Base: to})
 }
 
-// leap passes over all coefficients but the first and goes to label done.
+// leap passes over all coefficients but the first and goes to label done. Where a leap goes beyond the end of the block, its first symbol is read alone.
 func (l *lane) leap(ac reg.GPVirtual, done string) {
 	e, i, t, table := GP64(), GP64(), GP64(), GP64()
 	LEAQ(Mem{Base: ac, Disp: acLeaps}, table)
@@ -75,11 +76,11 @@ func (l *lane) leap(ac reg.GPVirtual, done string) {
 	MOVL(Mem{Base: table, Index: i, Scale: 1}, e.As32())
 	l.refill()
 	Label("leap")
-	for range lookUps {
+	for range 4 {
 		MOVL(e.As32(), t.As32())
 		TESTL(e.As32(), e.As32())
 		JZ(LabelRef("miss"))
-		SHRXQ(e, l.acc, i) // without what e holds, as soon as it can be
+		SHRXQ(e, l.acc, i) // what comes behind the leap, as soon as it can be known
 		ANDL(U32(4<<acBits-4), i.As32())
 		SHRL(U8(16), t.As32())
 		ADDL(t.As32(), l.k.As32())

@@ -27,10 +27,11 @@ const (
 
 	endOfBlock = 128
 
-	pairShift = 64 - acBits - 3
-	leapShift = 64 - acBits - 2
+	pairLength = 22
+	pairShift  = 64 - acBits - 3
+	leapShift  = 64 - acBits - 2
 
-	lookUps  = 4  // of acBits, which a refill has bits for
+	lookUps  = 2  // of pairs, which a refill has bits for
 	refilled = 56 // bits that a refill brings
 
 	placesBytes = 64 + 16

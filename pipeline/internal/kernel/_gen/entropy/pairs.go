@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strconv"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -19,72 +21,121 @@ func pairs() {
 	Pragma("noescape")
 	Doc("setPairs is what acTable.setSingles and acTable.addSeconds do.")
 	entries, p, at, end := Load(Param("entries"), GP64()), Load(Param("pairs"), GP64()), GP64(), GP64()
-	low, top, most, inside := dwords(255), dwords(acBits), dwords(endOfBlock-1), dwords(1<<acBits-1)
-	number, eight := YMM(), dwords(8)
+	number := YMM()
 	VMOVDQU(numbers, number)
 	MOVQ(entries, at)
 	LEAQ(Mem{Base: entries, Disp: 4 << acBits}, end)
 	Label("pair")
-	e, l, v, one := YMM(), YMM(), YMM(), YMM()
+	e, l, rest := YMM(), YMM(), YMM()
 	VPERMQ(U8(0xd8), Mem{Base: at}, e) // by pairs, as order has them
-	VPAND(low, e, l)
-	value32(number, e, v)
-	VPSUBD(l, top, one)
-	rest, n, two := YMM(), YMM(), YMM()
+	byteOf(e, 0, l)
 	VPSLLVD(l, number, rest)
-	VPAND(inside, rest, rest)
+	VPAND(dwords(1<<acBits-1), rest, rest)
 	next := gather(entries, rest, 4, 0)
-	VPAND(low, next, n)
-	VPSUBD(n, one, two)
-	notNegative(one, less1(l))
-	move := YMM()
-	VPSRLD(U8(24), e, move)
-	VPSUBD(move, most, move)
-	notNegative(two, less1(n), move)
+	size, known, bias := last(number, e)
+	one := firstFits(l, known)
+	size2, known2, bias2 := last(rest, next)
+	two := secondFits(e, l, size, next, known2)
 	VPAND(one, two, two)
-	VPAND(two, n, n)
-	VPADDD(n, l, l)
-	putPairs(p, e, next, l, v, secondValue(rest, next, v, two), one, two)
+	VPBLENDVB(two, size2, size, size)
+	VPBLENDVB(two, bias2, bias, bias)
+	VPAND(two, next, next)
+	first := firstField(e, l, size, next)
+	VPAND(one, first, first)
+	second := secondField(number, e, two, next, bias)
+	VPBLENDVB(one, second, e, second)
+	put(p, first, second)
 	ADDQ(U8(32), at)
 	ADDQ(U8(64), p)
-	VPADDD(eight, number, number)
+	VPADDD(dwords(8), number, number)
 	CMPQ(at, end)
 	JNE(LabelRef("pair"))
 	VZEROUPPER()
 	RET()
 }
 
-// secondValue is the second value where there is one, else v.
-func secondValue(rest, next, v, two reg.VecVirtual) reg.VecVirtual {
-	w := YMM()
-	value32(rest, next, w)
-	VPBLENDVB(two, w, v, w)
-	return w
+// firstFits is where a symbol of l bits, of which the look-up must have those known, is a pair's first.
+func firstFits(l, known reg.VecVirtual) reg.VecVirtual {
+	fits, t := dwords(acBits), dwords(pairLength)
+	VPSUBD(known, fits, fits)
+	VPSUBD(l, t, t)
+	notNegative(fits, less1(l), t)
+	return fits
 }
 
-func putPairs(p reg.Register, e, next, l, v, w, one, two reg.VecVirtual) {
-	first, second, t := YMM(), YMM(), dwords(pairShift)
-	VPSUBD(l, t, first)
-	more := YMM()
-	VPSRLD(U8(24), next, more)
-	VPAND(two, more, more)
-	VPSRLD(U8(24), e, t)
-	VPADDD(more, t, t)
-	VPSLLD(U8(8), t, t)
-	VPOR(t, first, first)
-	VPSLLD(U8(16), v, v)
-	VPOR(v, first, first)
-	VPAND(one, first, first)
-	VPXOR(t, t, t)
-	VPSUBD(more, t, second)
+// secondFits is where next can be the second symbol behind e, a first one of l bits.
+func secondFits(e, l, size, next, known reg.VecVirtual) reg.VecVirtual {
+	fits, n, t := dwords(acBits), YMM(), dwords(pairLength)
+	VPSUBD(l, fits, fits)
+	VPSUBD(known, fits, fits)
+	byteOf(next, 0, n)
+	VPOR(less1(n), fits, fits)
+	VPSUBD(l, t, t)
+	VPSUBD(n, t, t)
+	VPOR(t, fits, fits)
+	t = dwords(7)
+	VPSUBD(size, t, t)
+	VPOR(t, fits, fits)
+	VPSRLD(U8(24), e, n)
+	t = dwords(endOfBlock - 1)
+	VPSUBD(n, t, t)
+	notNegative(fits, t)
+	return fits
+}
+
+// firstField is a pair's field of that name; next is 0 where there is no second symbol.
+func firstField(e, l, size, next reg.VecVirtual) reg.VecVirtual {
+	first, t, move := dwords(pairShift), YMM(), YMM()
+	byteOf(next, 0, t)
+	VPADDD(l, t, t)
+	VPSUBD(t, first, first)
+	field(t, 24, first)
+	field(size, 8, first)
+	VPSRLD(U8(24), next, t)
+	VPSRLD(U8(24), e, move)
+	VPADDD(move, t, t)
+	field(t, 16, first)
+	return first
+}
+
+// secondField is a pair's field of that name. two says where there is a second symbol; next is 0 elsewhere.
+func secondField(number, e, two, next, bias reg.VecVirtual) reg.VecVirtual {
+	second, t, less := YMM(), YMM(), YMM()
+	value32(number, e, second)
+	VPAND(two, second, second)
 	VPSLLD(U8(24), second, second)
-	VPSRLD(U8(24), second, second)
-	VPSLLD(U8(8), l, l)
-	VPOR(l, second, second)
-	VPSLLD(U8(16), w, w)
-	VPOR(w, second, second)
-	VPBLENDVB(one, second, e, second)
-	put(p, first, second)
+	VPSRLD(U8(16), second, second)
+	VPSRLD(U8(24), next, t)
+	VPXOR(less, less, less)
+	VPSUBD(t, less, less)
+	byteOf(less, 0, less)
+	VPOR(less, second, second)
+	field(bias, 16, second)
+	return second
+}
+
+// field adds v to what to has, at a bit. It uses v up.
+func field(v reg.VecVirtual, bit uint8, to reg.VecVirtual) {
+	VPSLLD(U8(bit), v, v)
+	VPOR(v, to, to)
+}
+
+// last is package jpeg's entry.last.
+func last(number, e reg.VecVirtual) (size, known, bias reg.VecVirtual) {
+	known, bias, size = YMM(), YMM(), dwords(63)
+	one, t := dwords(1), YMM()
+	byteOf(e, 2, t)
+	VPSUBD(t, size, size)
+	VPSLLVD(size, one, bias)
+	VPSUBD(bias, one, bias)
+	VPMINUD(size, one, known)
+	byteOf(e, 1, t)
+	VPADDD(t, known, known)
+	VPSLLD(U8(32-acBits), number, one)
+	VPSLLVD(t, one, t)
+	VPSRAD(U8(31), t, t)
+	VPANDN(bias, t, bias)
+	return size, known, bias
 }
 
 // value32 is value for the bits of numbers.
@@ -148,9 +199,14 @@ func notNegative(v reg.VecVirtual, others ...reg.VecVirtual) {
 
 // dwords is x in every dword.
 func dwords(x uint32) reg.VecVirtual {
-	r, low, v := GP32(), XMM(), YMM()
-	MOVL(U32(x), r)
-	VMOVD(r, low)
-	VPBROADCASTD(low, v)
+	m, ok := constants[x]
+	if !ok {
+		m = ConstData("dword"+strconv.Itoa(int(x)), U32(x))
+		constants[x] = m
+	}
+	v := YMM()
+	VPBROADCASTD(m, v)
 	return v
 }
+
+var constants = map[uint32]Mem{} // by what they are

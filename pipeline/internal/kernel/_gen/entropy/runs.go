@@ -23,6 +23,10 @@ func readTwo() {
 	Pragma("noescape")
 	Doc("readTwoRuns is readRun for two lanes with the same tables, symbols in turns until a block ends.")
 	a, b := newLane("", true), newLane("2", true)
+	for _, l := range []*lane{a, b} {
+		l.p, l.place = nil, AllocLocal(8)
+	}
+	b.last = a.last
 	turns([]*lane{a, b}, func(left Mem) {
 		a.block("first", left, false)
 		ac := b.block("second", left, true)
