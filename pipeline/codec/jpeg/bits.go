@@ -125,7 +125,7 @@ func overrun(out *kernel.Block, k uint32, v int16) {
 func (t *acTable) skip(data []byte, b bits) bits {
 	for k := uint32(1); k < 64; {
 		b = b.refill(data)
-		e := t.leaps[b.acc>>(64-acBits)]
+		e := t.triples[b.acc>>(64-acBits)]
 		if next := k + uint32(e>>16); e != 0 && (next <= 64 || next-endOfBlock < 64) {
 			k, b = next, b.drop(uint32(e>>8&255))
 		} else { // the block can end before the last symbol does

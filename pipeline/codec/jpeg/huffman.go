@@ -26,26 +26,26 @@ type dcTable struct {
 	long    longCodes
 }
 
-// A leap is up to three symbols to pass over. The value of the last one need not fit into the look-up. Bits 0-7 are leapShift less the length
+// A triple is up to three symbols to pass over. The value of the last one need not fit into the look-up. Bits 0-7 are tripleShift less the length
 // of all, 8-15 the length, 16-23 the move. 0: not even the first code fits.
-type leap uint32
+type triple uint32
 
 // pairLength is the most bits that a pair takes: two can be read between one refill and the next.
 const pairLength = 22
 
-// Shifts that leave the first acBits of 64, as the offset of a pair and of a leap.
+// Shifts that leave the first acBits of 64, as the offset of a pair and of a triple.
 const (
-	pairShift = 64 - acBits - 3
-	leapShift = 64 - acBits - 2
+	pairShift   = 64 - acBits - 3
+	tripleShift = 64 - acBits - 2
 )
 
 type acTable struct {
-	pairs   [1 << acBits]pair
-	entries [1 << acBits]entry
-	leaps   [1 << acBits]leap // if leaping
-	place   [256]uint8        // a copy of place, for the assembly
-	long    longCodes
-	leaping bool
+	pairs      [1 << acBits]pair
+	entries    [1 << acBits]entry
+	triples    [1 << acBits]triple // if hasTriples
+	place      [256]uint8          // a copy of place, for the assembly
+	long       longCodes
+	hasTriples bool
 }
 
 // longCodes finds a code of any length.
@@ -157,7 +157,7 @@ func (t *acTable) build(d definition, vector bool) {
 	if !t.long.build(d, t.entries[:], acBits, kindAC) {
 		return
 	}
-	t.place, t.leaping = place, false
+	t.place, t.hasTriples = place, false
 	if vector {
 		t.setVector()
 		return
@@ -165,17 +165,17 @@ func (t *acTable) build(d definition, vector bool) {
 	t.setPairs()
 }
 
-// ready sets leaps, unless they are set. They are made where they are needed, since not all that is read is also passed over.
+// ready sets triples, unless they are set. They are made where they are needed, since not all that is read is also passed over.
 func (t *acTable) ready(vector bool) {
 	switch {
-	case t.leaping:
+	case t.hasTriples:
 		return
 	case vector:
-		t.setLeapsVector()
+		t.setTriplesVector()
 	default:
-		t.setLeaps()
+		t.setTriples()
 	}
-	t.leaping = true
+	t.hasTriples = true
 }
 
 // The loops below have no branches, since nothing could foresee them.
@@ -207,8 +207,8 @@ func (e entry) last(i int) (size, known, bias uint32) {
 	return size, code + min(size, 1), (1 - 1<<(size&31)) & negative
 }
 
-// setLeaps sets all leaps: to one symbol, to which up to two more are added while their codes fit and the block goes on.
-func (t *acTable) setLeaps() {
+// setTriples sets all triples: to one symbol, to which up to two more are added while their codes fit and the block goes on.
+func (t *acTable) setTriples() {
 	for i, e := range t.entries {
 		l, move := uint32(e&255), uint32(e>>24)
 		for range 2 {
@@ -219,7 +219,7 @@ func (t *acTable) setLeaps() {
 			move += uint32(e) >> 24 & fits
 		}
 		some := ^uint32(int32(l-1) >> 31)
-		t.leaps[i] = leap((leapShift - l | l<<8 | move<<16) & some)
+		t.triples[i] = triple((tripleShift - l | l<<8 | move<<16) & some)
 	}
 }
 

@@ -22,7 +22,7 @@ func (t *acTable) slow(data []byte, b bits, out *kernel.Block) bits {
 }
 
 // Blocks are read, and passed over, as they are where every symbol is looked up alone.
-func TestPairsAndLeaps(t *testing.T) {
+func TestPairsAndTriples(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		var table acTable
@@ -51,13 +51,13 @@ func TestPairsAndLeaps(t *testing.T) {
 	}
 }
 
-// What two pairs, or the first coefficient's difference and a leap, take of a refill leaves the bits to look up what comes next.
+// What two pairs, or the first coefficient's difference and a triple, take of a refill leaves the bits to look up what comes next.
 func TestRefillsLast(t *testing.T) {
 	const refilled, longestValue = 56, 15
 	if 2*pairLength+acBits > refilled {
 		t.Error("pairs take too much")
 	}
 	if acBits+longestValue+acBits > refilled || 16+16+acBits > refilled {
-		t.Error("leaps take too much")
+		t.Error("triples take too much")
 	}
 }

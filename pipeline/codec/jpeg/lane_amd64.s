@@ -1486,7 +1486,7 @@ dc:
 	MOVQ    SI, 16(SP)
 	LEAQ    24576(DI), R10
 
-leaps:
+triples:
 	MOVQ    AX, R8
 	SHRQ    $0x33, R8
 	ANDL    $0x00001ffc, R8
@@ -1502,7 +1502,7 @@ leaps:
 	SUBQ    R8, DX
 	ORL     $0x38, CX
 
-leap:
+triple:
 	MOVL    SI, R9
 	TESTL   SI, SI
 	JZ      miss
@@ -1595,7 +1595,7 @@ leap:
 	ADDQ    $0x07, DX
 	SUBQ    R8, DX
 	ORL     $0x38, CX
-	JMP     leap
+	JMP     triple
 
 end:
 	LEAL -128(BX), R8
@@ -1676,7 +1676,7 @@ oneac:
 	SUBQ  SI, CX
 	CMPL  BX, $0x40
 	JCC   unit
-	JMP   leaps
+	JMP   triples
 
 unit:
 	DECQ 32(SP)
@@ -1879,32 +1879,32 @@ GLOBL dword32<>(SB), RODATA|NOPTR, $4
 DATA dword8<>+0(SB)/4, $0x00000008
 GLOBL dword8<>(SB), RODATA|NOPTR, $4
 
-DATA leapNumbers<>+0(SB)/4, $0x00000000
-DATA leapNumbers<>+4(SB)/4, $0x00000001
-DATA leapNumbers<>+8(SB)/4, $0x00000002
-DATA leapNumbers<>+12(SB)/4, $0x00000003
-DATA leapNumbers<>+16(SB)/4, $0x00000004
-DATA leapNumbers<>+20(SB)/4, $0x00000005
-DATA leapNumbers<>+24(SB)/4, $0x00000006
-DATA leapNumbers<>+28(SB)/4, $0x00000007
-GLOBL leapNumbers<>(SB), RODATA|NOPTR, $32
+DATA tripleNumbers<>+0(SB)/4, $0x00000000
+DATA tripleNumbers<>+4(SB)/4, $0x00000001
+DATA tripleNumbers<>+8(SB)/4, $0x00000002
+DATA tripleNumbers<>+12(SB)/4, $0x00000003
+DATA tripleNumbers<>+16(SB)/4, $0x00000004
+DATA tripleNumbers<>+20(SB)/4, $0x00000005
+DATA tripleNumbers<>+24(SB)/4, $0x00000006
+DATA tripleNumbers<>+28(SB)/4, $0x00000007
+GLOBL tripleNumbers<>(SB), RODATA|NOPTR, $32
 
-// func setLeaps(entries *uint32, leaps *uint32)
+// func setTriples(entries *uint32, triples *uint32)
 // Requires: AVX, AVX2
-TEXT ·setLeaps(SB), NOSPLIT, $0-16
+TEXT ·setTriples(SB), NOSPLIT, $0-16
 	MOVQ         entries+0(FP), AX
-	MOVQ         leaps+8(FP), CX
+	MOVQ         triples+8(FP), CX
 	VPBROADCASTD dword255<>+0(SB), Y0
 	VPBROADCASTD dword2047<>+0(SB), Y1
 	VPBROADCASTD dword11<>+0(SB), Y2
 	VPBROADCASTD dword127<>+0(SB), Y3
 	VPBROADCASTD dword8<>+0(SB), Y5
 	VPBROADCASTD dword51<>+0(SB), Y6
-	VMOVDQU      leapNumbers<>+0(SB), Y4
+	VMOVDQU      tripleNumbers<>+0(SB), Y4
 	MOVQ         AX, DX
 	LEAQ         8192(AX), BX
 
-leap:
+triple:
 	VMOVDQU    (DX), Y7
 	VPAND      Y0, Y7, Y8
 	VPSRLD     $0x18, Y7, Y7
@@ -1965,7 +1965,7 @@ leap:
 	ADDQ       $0x20, CX
 	VPADDD     Y5, Y4, Y4
 	CMPQ       DX, BX
-	JNE        leap
+	JNE        triple
 	VZEROUPPER
 	RET
 

@@ -49,7 +49,7 @@ func (c *coder) readBandsVector(out []kernel.Block, sent []uint64) int {
 
 func (t *acTable) setVector() { setPairs((*uint32)(&t.entries[0]), &t.pairs[0].first) }
 
-func (t *acTable) setLeapsVector() { setLeaps((*uint32)(&t.entries[0]), (*uint32)(&t.leaps[0])) }
+func (t *acTable) setTriplesVector() { setTriples((*uint32)(&t.entries[0]), (*uint32)(&t.triples[0])) }
 
 var runs [runLength + 1]struct{} // indexed by a number of MCUs that fits into a run
 

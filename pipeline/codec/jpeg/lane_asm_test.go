@@ -32,12 +32,12 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		{"endOfBlock", endOfBlock, 128},
 		{"pairLength", pairLength, 22},
 		{"pairShift", pairShift, 50},
-		{"leapShift", leapShift, 51},
+		{"tripleShift", tripleShift, 51},
 		{"dcTable.entries", unsafe.Offsetof(d.entries), 0},
 		{"dcTable.long", unsafe.Offsetof(d.long), 4 << dcBits},
 		{"acTable.pairs", unsafe.Offsetof(a.pairs), 0},
 		{"acTable.entries", unsafe.Offsetof(a.entries), 8 << acBits},
-		{"acTable.leaps", unsafe.Offsetof(a.leaps), 12 << acBits},
+		{"acTable.triples", unsafe.Offsetof(a.triples), 12 << acBits},
 		{"acTable.place", unsafe.Offsetof(a.place), 16 << acBits},
 		{"acTable.long", unsafe.Offsetof(a.long), 16<<acBits + 256},
 		{"longCodes.last", unsafe.Offsetof(l.last), 0},
@@ -156,11 +156,11 @@ func TestTablesInBounds(t *testing.T) {
 	for _, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
 		from := (*uint32)(unsafe.Pointer(&guard(t, entries)[0]))
 		pairs := guard(t, make([]byte, unsafe.Sizeof(table.pairs)))
-		leaps := guard(t, make([]byte, unsafe.Sizeof(table.leaps)))
+		triples := guard(t, make([]byte, unsafe.Sizeof(table.triples)))
 		setPairs(from, (*uint32)(unsafe.Pointer(&pairs[0])))
-		setLeaps(from, (*uint32)(unsafe.Pointer(&leaps[0])))
+		setTriples(from, (*uint32)(unsafe.Pointer(&triples[0])))
 		if [1 << acBits]pair(unsafe.Slice((*pair)(unsafe.Pointer(&pairs[0])), 1<<acBits)) != table.pairs ||
-			[1 << acBits]leap(unsafe.Slice((*leap)(unsafe.Pointer(&leaps[0])), 1<<acBits)) != table.leaps {
+			[1 << acBits]triple(unsafe.Slice((*triple)(unsafe.Pointer(&triples[0])), 1<<acBits)) != table.triples {
 			t.Error("other tables")
 		}
 	}

@@ -12,7 +12,7 @@ func readBothVector(_, _ *lane, _, _ []kernel.Block, _ int) int { return 0 }
 
 func (t *acTable) setVector() {}
 
-func (t *acTable) setLeapsVector() {}
+func (t *acTable) setTriplesVector() {}
 
 func (l *lane) skipVector(n int) int { return l.skipScalar(n) }
 

@@ -24,10 +24,10 @@ func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, l
 //go:noescape
 func setPairs(entries *uint32, pairs *uint32)
 
-// setLeaps is what acTable.setLeaps does.
+// setTriples is what acTable.setTriples does.
 //
 //go:noescape
-func setLeaps(entries *uint32, leaps *uint32)
+func setTriples(entries *uint32, triples *uint32)
 
 // readFirstBands reads the bands of count neighbouring blocks for the first time, and returns how many blocks it left, and ended.
 //

@@ -14,8 +14,8 @@ const (
 	dcLong = 4 << dcBits // in a dcTable
 
 	acEntries = 8 << acBits // in an acTable
-	acLeaps   = acEntries + 4<<acBits
-	acPlace   = acLeaps + 4<<acBits
+	acTriples = acEntries + 4<<acBits
+	acPlace   = acTriples + 4<<acBits
 	acLong    = acPlace + 256
 
 	longLast, longOffset, longSymbols, longMissed = 0, 68, 136 + 16, 416 // in longCodes
@@ -27,9 +27,9 @@ const (
 
 	endOfBlock = 128
 
-	pairLength = 22
-	pairShift  = 64 - acBits - 3
-	leapShift  = 64 - acBits - 2
+	pairLength  = 22
+	pairShift   = 64 - acBits - 3
+	tripleShift = 64 - acBits - 2
 
 	lookUps  = 2  // of pairs, which a refill has bits for
 	refilled = 56 // bits that a refill brings
@@ -43,7 +43,7 @@ func main() {
 	readTwo()
 	skip()
 	pairs()
-	leaps()
+	triples()
 	firstBands()
 	refineBands()
 	Generate()

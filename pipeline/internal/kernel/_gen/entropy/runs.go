@@ -52,7 +52,7 @@ func skip() {
 	Pragma("noescape")
 	Doc("skipRun is readRun without a place for the blocks.")
 	l := newLane("", false)
-	turns([]*lane{l}, func(left Mem) { l.leap(l.block("", left, true), "unit") })
+	turns([]*lane{l}, func(left Mem) { l.passOver(l.block("", left, true), "unit") })
 }
 
 // turns loops over MCUs m to last-1 and their units. decode gets every lane at the same unit of the same MCU and goes

@@ -6,21 +6,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-func leaps() {
-	numbers := GLOBL("leapNumbers", 24) // RODATA | NOPTR
+func triples() {
+	numbers := GLOBL("tripleNumbers", 24) // RODATA | NOPTR
 	for i := range 8 {
 		DATA(4*i, U32(uint32(i)))
 	}
-	TEXT("setLeaps", NOSPLIT, "func(entries *uint32, leaps *uint32)")
+	TEXT("setTriples", NOSPLIT, "func(entries *uint32, triples *uint32)")
 	Pragma("noescape")
-	Doc("setLeaps is what acTable.setLeaps does.")
-	entries, leaps, at, end := Load(Param("entries"), GP64()), Load(Param("leaps"), GP64()), GP64(), GP64()
+	Doc("setTriples is what acTable.setTriples does.")
+	entries, triples, at, end := Load(Param("entries"), GP64()), Load(Param("triples"), GP64()), GP64(), GP64()
 	low, inside, top, most := dwords(255), dwords(1<<acBits-1), dwords(acBits), dwords(endOfBlock-1)
-	number, eight, shift := YMM(), dwords(8), dwords(leapShift)
+	number, eight, shift := YMM(), dwords(8), dwords(tripleShift)
 	VMOVDQU(numbers, number)
 	MOVQ(entries, at)
 	LEAQ(Mem{Base: entries, Disp: 4 << acBits}, end)
-	Label("leap")
+	Label("triple")
 	e, l, move := YMM(), YMM(), YMM()
 	VMOVDQU(Mem{Base: at}, e)
 	VPAND(low, e, l)
@@ -42,45 +42,45 @@ func leaps() {
 		VPAND(low, next, next)
 		VPADDD(next, l, l)
 	}
-	putLeap(l, move, shift, leaps)
+	putTriple(l, move, shift, triples)
 	ADDQ(U8(32), at)
-	ADDQ(U8(32), leaps)
+	ADDQ(U8(32), triples)
 	VPADDD(eight, number, number)
 	CMPQ(at, end)
-	JNE(LabelRef("leap"))
+	JNE(LabelRef("triple"))
 	VZEROUPPER()
 	RET()
 }
 
-// putLeap stores leaps, where l is 0 none.
-func putLeap(l, move, shift reg.VecVirtual, to reg.Register) {
-	leap, some := YMM(), less1(l)
+// putTriple stores triples, where l is 0 none.
+func putTriple(l, move, shift reg.VecVirtual, to reg.Register) {
+	triple, some := YMM(), less1(l)
 	notNegative(some)
-	VPSUBD(l, shift, leap)
+	VPSUBD(l, shift, triple)
 	VPSLLD(U8(8), l, l)
-	VPOR(l, leap, leap)
+	VPOR(l, triple, triple)
 	VPSLLD(U8(16), move, move)
-	VPOR(move, leap, leap)
-	VPAND(some, leap, leap)
-	VMOVDQU(leap, Mem{Base: to})
+	VPOR(move, triple, triple)
+	VPAND(some, triple, triple)
+	VMOVDQU(triple, Mem{Base: to})
 }
 
-// leap passes over all coefficients but the first and goes to label done. Where a leap goes beyond the end of the block, its first symbol is read alone.
-func (l *lane) leap(ac reg.GPVirtual, done string) {
+// passOver passes over all coefficients but the first and goes to label done. Where a triple goes beyond the end of the block, its first symbol is read alone.
+func (l *lane) passOver(ac reg.GPVirtual, done string) {
 	e, i, t, table := GP64(), GP64(), GP64(), GP64()
-	LEAQ(Mem{Base: ac, Disp: acLeaps}, table)
-	Label("leaps")
+	LEAQ(Mem{Base: ac, Disp: acTriples}, table)
+	Label("triples")
 	MOVQ(l.acc, i)
-	SHRQ(U8(leapShift), i)
+	SHRQ(U8(tripleShift), i)
 	ANDL(U32(4<<acBits-4), i.As32())
 	MOVL(Mem{Base: table, Index: i, Scale: 1}, e.As32())
 	l.refill()
-	Label("leap")
+	Label("triple")
 	for range 4 {
 		MOVL(e.As32(), t.As32())
 		TESTL(e.As32(), e.As32())
 		JZ(LabelRef("miss"))
-		SHRXQ(e, l.acc, i) // what comes behind the leap, as soon as it can be known
+		SHRXQ(e, l.acc, i) // what comes behind the triple, as soon as it can be known
 		ANDL(U32(4<<acBits-4), i.As32())
 		SHRL(U8(16), t.As32())
 		ADDL(t.As32(), l.k.As32())
@@ -91,7 +91,7 @@ func (l *lane) leap(ac reg.GPVirtual, done string) {
 		l.drop(t)
 		l.refill()
 	}
-	JMP(LabelRef("leap"))
+	JMP(LabelRef("triple"))
 	Label("end")
 	LEAL(Mem{Base: l.k, Disp: -endOfBlock}, i.As32())
 	CMPL(i.As32(), U8(64))
@@ -107,5 +107,5 @@ func (l *lane) leap(ac reg.GPVirtual, done string) {
 	Label("miss")
 	l.single(ac, e)
 	l.miss("one", ac, e, done)
-	JMP(LabelRef("leaps"))
+	JMP(LabelRef("triples"))
 }
