@@ -17,7 +17,7 @@ def text(rows: Iterable[Row]) -> Iterator[str]:
     for part, of_part in groupby(rows, lambda row: row.part):
         yield "\n" + part
         for name, against, mine, theirs, ratio, other, limit, verdict in [HEAD, *(row.cells() for row in of_part)]:
-            yield f"  {name:42}{against:42}{mine:>9}{theirs:>8}{ratio:>22}{other:>13}{limit:>8}  {verdict}".rstrip()
+            yield f"  {name:42}{against:42}{mine:>9}{theirs:>8}{ratio:>25}{other:>13}{limit:>8}  {verdict}".rstrip()
 
 
 def markdown(rows: Iterable[Row], about: str, notes: Iterable[str]) -> str:
