@@ -114,106 +114,106 @@ done:
 	VZEROUPPER
 	RET
 
-DATA resizeTaps01<>+0(SB)/1, $+0
-DATA resizeTaps01<>+1(SB)/1, $-1
-DATA resizeTaps01<>+2(SB)/1, $+3
-DATA resizeTaps01<>+3(SB)/1, $-1
-DATA resizeTaps01<>+4(SB)/1, $+1
-DATA resizeTaps01<>+5(SB)/1, $-1
-DATA resizeTaps01<>+6(SB)/1, $+4
-DATA resizeTaps01<>+7(SB)/1, $-1
-DATA resizeTaps01<>+8(SB)/1, $+2
-DATA resizeTaps01<>+9(SB)/1, $-1
-DATA resizeTaps01<>+10(SB)/1, $+5
-DATA resizeTaps01<>+11(SB)/1, $-1
-DATA resizeTaps01<>+12(SB)/1, $-1
-DATA resizeTaps01<>+13(SB)/1, $-1
-DATA resizeTaps01<>+14(SB)/1, $-1
-DATA resizeTaps01<>+15(SB)/1, $-1
-DATA resizeTaps01<>+16(SB)/1, $+0
-DATA resizeTaps01<>+17(SB)/1, $-1
-DATA resizeTaps01<>+18(SB)/1, $+3
-DATA resizeTaps01<>+19(SB)/1, $-1
-DATA resizeTaps01<>+20(SB)/1, $+1
-DATA resizeTaps01<>+21(SB)/1, $-1
-DATA resizeTaps01<>+22(SB)/1, $+4
-DATA resizeTaps01<>+23(SB)/1, $-1
-DATA resizeTaps01<>+24(SB)/1, $+2
-DATA resizeTaps01<>+25(SB)/1, $-1
-DATA resizeTaps01<>+26(SB)/1, $+5
-DATA resizeTaps01<>+27(SB)/1, $-1
-DATA resizeTaps01<>+28(SB)/1, $-1
-DATA resizeTaps01<>+29(SB)/1, $-1
-DATA resizeTaps01<>+30(SB)/1, $-1
-DATA resizeTaps01<>+31(SB)/1, $-1
+DATA resizeTaps01<>+0(SB)/1, $0x00
+DATA resizeTaps01<>+1(SB)/1, $0xff
+DATA resizeTaps01<>+2(SB)/1, $0x03
+DATA resizeTaps01<>+3(SB)/1, $0xff
+DATA resizeTaps01<>+4(SB)/1, $0x01
+DATA resizeTaps01<>+5(SB)/1, $0xff
+DATA resizeTaps01<>+6(SB)/1, $0x04
+DATA resizeTaps01<>+7(SB)/1, $0xff
+DATA resizeTaps01<>+8(SB)/1, $0x02
+DATA resizeTaps01<>+9(SB)/1, $0xff
+DATA resizeTaps01<>+10(SB)/1, $0x05
+DATA resizeTaps01<>+11(SB)/1, $0xff
+DATA resizeTaps01<>+12(SB)/1, $0xff
+DATA resizeTaps01<>+13(SB)/1, $0xff
+DATA resizeTaps01<>+14(SB)/1, $0xff
+DATA resizeTaps01<>+15(SB)/1, $0xff
+DATA resizeTaps01<>+16(SB)/1, $0x00
+DATA resizeTaps01<>+17(SB)/1, $0xff
+DATA resizeTaps01<>+18(SB)/1, $0x03
+DATA resizeTaps01<>+19(SB)/1, $0xff
+DATA resizeTaps01<>+20(SB)/1, $0x01
+DATA resizeTaps01<>+21(SB)/1, $0xff
+DATA resizeTaps01<>+22(SB)/1, $0x04
+DATA resizeTaps01<>+23(SB)/1, $0xff
+DATA resizeTaps01<>+24(SB)/1, $0x02
+DATA resizeTaps01<>+25(SB)/1, $0xff
+DATA resizeTaps01<>+26(SB)/1, $0x05
+DATA resizeTaps01<>+27(SB)/1, $0xff
+DATA resizeTaps01<>+28(SB)/1, $0xff
+DATA resizeTaps01<>+29(SB)/1, $0xff
+DATA resizeTaps01<>+30(SB)/1, $0xff
+DATA resizeTaps01<>+31(SB)/1, $0xff
 GLOBL resizeTaps01<>(SB), RODATA|NOPTR, $32
 
-DATA resizeTaps23<>+0(SB)/1, $+6
-DATA resizeTaps23<>+1(SB)/1, $-1
-DATA resizeTaps23<>+2(SB)/1, $+9
-DATA resizeTaps23<>+3(SB)/1, $-1
-DATA resizeTaps23<>+4(SB)/1, $+7
-DATA resizeTaps23<>+5(SB)/1, $-1
-DATA resizeTaps23<>+6(SB)/1, $+10
-DATA resizeTaps23<>+7(SB)/1, $-1
-DATA resizeTaps23<>+8(SB)/1, $+8
-DATA resizeTaps23<>+9(SB)/1, $-1
-DATA resizeTaps23<>+10(SB)/1, $+11
-DATA resizeTaps23<>+11(SB)/1, $-1
-DATA resizeTaps23<>+12(SB)/1, $-1
-DATA resizeTaps23<>+13(SB)/1, $-1
-DATA resizeTaps23<>+14(SB)/1, $-1
-DATA resizeTaps23<>+15(SB)/1, $-1
-DATA resizeTaps23<>+16(SB)/1, $+6
-DATA resizeTaps23<>+17(SB)/1, $-1
-DATA resizeTaps23<>+18(SB)/1, $+9
-DATA resizeTaps23<>+19(SB)/1, $-1
-DATA resizeTaps23<>+20(SB)/1, $+7
-DATA resizeTaps23<>+21(SB)/1, $-1
-DATA resizeTaps23<>+22(SB)/1, $+10
-DATA resizeTaps23<>+23(SB)/1, $-1
-DATA resizeTaps23<>+24(SB)/1, $+8
-DATA resizeTaps23<>+25(SB)/1, $-1
-DATA resizeTaps23<>+26(SB)/1, $+11
-DATA resizeTaps23<>+27(SB)/1, $-1
-DATA resizeTaps23<>+28(SB)/1, $-1
-DATA resizeTaps23<>+29(SB)/1, $-1
-DATA resizeTaps23<>+30(SB)/1, $-1
-DATA resizeTaps23<>+31(SB)/1, $-1
+DATA resizeTaps23<>+0(SB)/1, $0x06
+DATA resizeTaps23<>+1(SB)/1, $0xff
+DATA resizeTaps23<>+2(SB)/1, $0x09
+DATA resizeTaps23<>+3(SB)/1, $0xff
+DATA resizeTaps23<>+4(SB)/1, $0x07
+DATA resizeTaps23<>+5(SB)/1, $0xff
+DATA resizeTaps23<>+6(SB)/1, $0x0a
+DATA resizeTaps23<>+7(SB)/1, $0xff
+DATA resizeTaps23<>+8(SB)/1, $0x08
+DATA resizeTaps23<>+9(SB)/1, $0xff
+DATA resizeTaps23<>+10(SB)/1, $0x0b
+DATA resizeTaps23<>+11(SB)/1, $0xff
+DATA resizeTaps23<>+12(SB)/1, $0xff
+DATA resizeTaps23<>+13(SB)/1, $0xff
+DATA resizeTaps23<>+14(SB)/1, $0xff
+DATA resizeTaps23<>+15(SB)/1, $0xff
+DATA resizeTaps23<>+16(SB)/1, $0x06
+DATA resizeTaps23<>+17(SB)/1, $0xff
+DATA resizeTaps23<>+18(SB)/1, $0x09
+DATA resizeTaps23<>+19(SB)/1, $0xff
+DATA resizeTaps23<>+20(SB)/1, $0x07
+DATA resizeTaps23<>+21(SB)/1, $0xff
+DATA resizeTaps23<>+22(SB)/1, $0x0a
+DATA resizeTaps23<>+23(SB)/1, $0xff
+DATA resizeTaps23<>+24(SB)/1, $0x08
+DATA resizeTaps23<>+25(SB)/1, $0xff
+DATA resizeTaps23<>+26(SB)/1, $0x0b
+DATA resizeTaps23<>+27(SB)/1, $0xff
+DATA resizeTaps23<>+28(SB)/1, $0xff
+DATA resizeTaps23<>+29(SB)/1, $0xff
+DATA resizeTaps23<>+30(SB)/1, $0xff
+DATA resizeTaps23<>+31(SB)/1, $0xff
 GLOBL resizeTaps23<>(SB), RODATA|NOPTR, $32
 
-DATA resizeSqueeze<>+0(SB)/1, $+0
-DATA resizeSqueeze<>+1(SB)/1, $+1
-DATA resizeSqueeze<>+2(SB)/1, $+2
-DATA resizeSqueeze<>+3(SB)/1, $+4
-DATA resizeSqueeze<>+4(SB)/1, $+5
-DATA resizeSqueeze<>+5(SB)/1, $+6
-DATA resizeSqueeze<>+6(SB)/1, $+8
-DATA resizeSqueeze<>+7(SB)/1, $+9
-DATA resizeSqueeze<>+8(SB)/1, $+10
-DATA resizeSqueeze<>+9(SB)/1, $+12
-DATA resizeSqueeze<>+10(SB)/1, $+13
-DATA resizeSqueeze<>+11(SB)/1, $+14
-DATA resizeSqueeze<>+12(SB)/1, $-1
-DATA resizeSqueeze<>+13(SB)/1, $-1
-DATA resizeSqueeze<>+14(SB)/1, $-1
-DATA resizeSqueeze<>+15(SB)/1, $-1
-DATA resizeSqueeze<>+16(SB)/1, $+0
-DATA resizeSqueeze<>+17(SB)/1, $+1
-DATA resizeSqueeze<>+18(SB)/1, $+2
-DATA resizeSqueeze<>+19(SB)/1, $+4
-DATA resizeSqueeze<>+20(SB)/1, $+5
-DATA resizeSqueeze<>+21(SB)/1, $+6
-DATA resizeSqueeze<>+22(SB)/1, $+8
-DATA resizeSqueeze<>+23(SB)/1, $+9
-DATA resizeSqueeze<>+24(SB)/1, $+10
-DATA resizeSqueeze<>+25(SB)/1, $+12
-DATA resizeSqueeze<>+26(SB)/1, $+13
-DATA resizeSqueeze<>+27(SB)/1, $+14
-DATA resizeSqueeze<>+28(SB)/1, $-1
-DATA resizeSqueeze<>+29(SB)/1, $-1
-DATA resizeSqueeze<>+30(SB)/1, $-1
-DATA resizeSqueeze<>+31(SB)/1, $-1
+DATA resizeSqueeze<>+0(SB)/1, $0x00
+DATA resizeSqueeze<>+1(SB)/1, $0x01
+DATA resizeSqueeze<>+2(SB)/1, $0x02
+DATA resizeSqueeze<>+3(SB)/1, $0x04
+DATA resizeSqueeze<>+4(SB)/1, $0x05
+DATA resizeSqueeze<>+5(SB)/1, $0x06
+DATA resizeSqueeze<>+6(SB)/1, $0x08
+DATA resizeSqueeze<>+7(SB)/1, $0x09
+DATA resizeSqueeze<>+8(SB)/1, $0x0a
+DATA resizeSqueeze<>+9(SB)/1, $0x0c
+DATA resizeSqueeze<>+10(SB)/1, $0x0d
+DATA resizeSqueeze<>+11(SB)/1, $0x0e
+DATA resizeSqueeze<>+12(SB)/1, $0xff
+DATA resizeSqueeze<>+13(SB)/1, $0xff
+DATA resizeSqueeze<>+14(SB)/1, $0xff
+DATA resizeSqueeze<>+15(SB)/1, $0xff
+DATA resizeSqueeze<>+16(SB)/1, $0x00
+DATA resizeSqueeze<>+17(SB)/1, $0x01
+DATA resizeSqueeze<>+18(SB)/1, $0x02
+DATA resizeSqueeze<>+19(SB)/1, $0x04
+DATA resizeSqueeze<>+20(SB)/1, $0x05
+DATA resizeSqueeze<>+21(SB)/1, $0x06
+DATA resizeSqueeze<>+22(SB)/1, $0x08
+DATA resizeSqueeze<>+23(SB)/1, $0x09
+DATA resizeSqueeze<>+24(SB)/1, $0x0a
+DATA resizeSqueeze<>+25(SB)/1, $0x0c
+DATA resizeSqueeze<>+26(SB)/1, $0x0d
+DATA resizeSqueeze<>+27(SB)/1, $0x0e
+DATA resizeSqueeze<>+28(SB)/1, $0xff
+DATA resizeSqueeze<>+29(SB)/1, $0xff
+DATA resizeSqueeze<>+30(SB)/1, $0xff
+DATA resizeSqueeze<>+31(SB)/1, $0xff
 GLOBL resizeSqueeze<>(SB), RODATA|NOPTR, $32
 
 // func resizeHorizontalAVX2(dst *byte, dstStride int, src *byte, srcStride int, rows int, weights *int32, places *int32, groups int, pairs int)
@@ -225,9 +225,9 @@ TEXT ·resizeHorizontalAVX2(SB), NOSPLIT, $8-72
 	MOVQ         places+48(FP), DI
 	MOVL         $0x00200000, AX
 	VMOVD        AX, X0
-	VPBROADCASTD X0, Y0
-	VMOVDQU      resizeTaps01<>+0(SB), Y1
-	VMOVDQU      resizeTaps23<>+0(SB), Y2
+	VPBROADCASTD X0, Y2
+	VMOVDQU      resizeTaps01<>+0(SB), Y0
+	VMOVDQU      resizeTaps23<>+0(SB), Y1
 
 group:
 	MOVQ    src+16(FP), AX
@@ -242,13 +242,13 @@ group:
 
 rows:
 	VPXOR   Y3, Y3, Y3
-	VMOVDQA Y0, Y7
+	VMOVDQU Y2, Y7
 	VPXOR   Y4, Y4, Y4
-	VMOVDQA Y0, Y8
+	VMOVDQU Y2, Y8
 	VPXOR   Y5, Y5, Y5
-	VMOVDQA Y0, Y9
+	VMOVDQU Y2, Y9
 	VPXOR   Y6, Y6, Y6
-	VMOVDQA Y0, Y10
+	VMOVDQU Y2, Y10
 	MOVQ    AX, R13
 	LEAQ    (AX)(DX*1), R14
 	CMPQ    R8, $0x01
@@ -263,22 +263,22 @@ taps:
 	VINSERTI128    $0x01, (R13)(R10*1), Y11, Y11
 	VBROADCASTI128 (R13)(R11*1), Y12
 	VINSERTI128    $0x01, (R13)(R12*1), Y12, Y12
-	VPSHUFB        Y1, Y11, Y13
+	VPSHUFB        Y0, Y11, Y13
 	VPMADDWD       (R15), Y13, Y14
 	VPADDD         Y14, Y3, Y3
 	VPMADDWD       64(R15), Y13, Y13
 	VPADDD         Y13, Y7, Y7
-	VPSHUFB        Y1, Y12, Y13
+	VPSHUFB        Y0, Y12, Y13
 	VPMADDWD       32(R15), Y13, Y14
 	VPADDD         Y14, Y4, Y4
 	VPMADDWD       96(R15), Y13, Y13
 	VPADDD         Y13, Y8, Y8
-	VPSHUFB        Y2, Y11, Y11
+	VPSHUFB        Y1, Y11, Y11
 	VPMADDWD       128(R15), Y11, Y13
 	VPADDD         Y13, Y3, Y3
 	VPMADDWD       192(R15), Y11, Y11
 	VPADDD         Y11, Y7, Y7
-	VPSHUFB        Y2, Y12, Y11
+	VPSHUFB        Y1, Y12, Y11
 	VPMADDWD       160(R15), Y11, Y12
 	VPADDD         Y12, Y4, Y4
 	VPMADDWD       224(R15), Y11, Y11
@@ -287,22 +287,22 @@ taps:
 	VINSERTI128    $0x01, (R14)(R10*1), Y11, Y11
 	VBROADCASTI128 (R14)(R11*1), Y12
 	VINSERTI128    $0x01, (R14)(R12*1), Y12, Y12
-	VPSHUFB        Y1, Y11, Y13
+	VPSHUFB        Y0, Y11, Y13
 	VPMADDWD       (R15), Y13, Y14
 	VPADDD         Y14, Y5, Y5
 	VPMADDWD       64(R15), Y13, Y13
 	VPADDD         Y13, Y9, Y9
-	VPSHUFB        Y1, Y12, Y13
+	VPSHUFB        Y0, Y12, Y13
 	VPMADDWD       32(R15), Y13, Y14
 	VPADDD         Y14, Y6, Y6
 	VPMADDWD       96(R15), Y13, Y13
 	VPADDD         Y13, Y10, Y10
-	VPSHUFB        Y2, Y11, Y11
+	VPSHUFB        Y1, Y11, Y11
 	VPMADDWD       128(R15), Y11, Y13
 	VPADDD         Y13, Y5, Y5
 	VPMADDWD       192(R15), Y11, Y11
 	VPADDD         Y11, Y9, Y9
-	VPSHUFB        Y2, Y12, Y11
+	VPSHUFB        Y1, Y12, Y11
 	VPMADDWD       160(R15), Y11, Y12
 	VPADDD         Y12, Y6, Y6
 	VPMADDWD       224(R15), Y11, Y11
@@ -320,12 +320,12 @@ single:
 	VINSERTI128    $0x01, (R13)(R10*1), Y11, Y11
 	VBROADCASTI128 (R13)(R11*1), Y12
 	VINSERTI128    $0x01, (R13)(R12*1), Y12, Y12
-	VPSHUFB        Y1, Y11, Y11
+	VPSHUFB        Y0, Y11, Y11
 	VPMADDWD       (R15), Y11, Y13
 	VPADDD         Y13, Y3, Y3
 	VPMADDWD       64(R15), Y11, Y11
 	VPADDD         Y11, Y7, Y7
-	VPSHUFB        Y1, Y12, Y11
+	VPSHUFB        Y0, Y12, Y11
 	VPMADDWD       32(R15), Y11, Y12
 	VPADDD         Y12, Y4, Y4
 	VPMADDWD       96(R15), Y11, Y11
@@ -334,12 +334,12 @@ single:
 	VINSERTI128    $0x01, (R14)(R10*1), Y11, Y11
 	VBROADCASTI128 (R14)(R11*1), Y12
 	VINSERTI128    $0x01, (R14)(R12*1), Y12, Y12
-	VPSHUFB        Y1, Y11, Y11
+	VPSHUFB        Y0, Y11, Y11
 	VPMADDWD       (R15), Y11, Y13
 	VPADDD         Y13, Y5, Y5
 	VPMADDWD       64(R15), Y11, Y11
 	VPADDD         Y11, Y9, Y9
-	VPSHUFB        Y1, Y12, Y11
+	VPSHUFB        Y0, Y12, Y11
 	VPMADDWD       32(R15), Y11, Y12
 	VPADDD         Y12, Y6, Y6
 	VPMADDWD       96(R15), Y11, Y11

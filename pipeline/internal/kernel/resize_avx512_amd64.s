@@ -106,136 +106,136 @@ done:
 	VZEROUPPER
 	RET
 
-DATA resizeTaps01<>+0(SB)/1, $+0
-DATA resizeTaps01<>+1(SB)/1, $-1
-DATA resizeTaps01<>+2(SB)/1, $+3
-DATA resizeTaps01<>+3(SB)/1, $-1
-DATA resizeTaps01<>+4(SB)/1, $+1
-DATA resizeTaps01<>+5(SB)/1, $-1
-DATA resizeTaps01<>+6(SB)/1, $+4
-DATA resizeTaps01<>+7(SB)/1, $-1
-DATA resizeTaps01<>+8(SB)/1, $+2
-DATA resizeTaps01<>+9(SB)/1, $-1
-DATA resizeTaps01<>+10(SB)/1, $+5
-DATA resizeTaps01<>+11(SB)/1, $-1
-DATA resizeTaps01<>+12(SB)/1, $-1
-DATA resizeTaps01<>+13(SB)/1, $-1
-DATA resizeTaps01<>+14(SB)/1, $-1
-DATA resizeTaps01<>+15(SB)/1, $-1
-DATA resizeTaps01<>+16(SB)/1, $+0
-DATA resizeTaps01<>+17(SB)/1, $-1
-DATA resizeTaps01<>+18(SB)/1, $+3
-DATA resizeTaps01<>+19(SB)/1, $-1
-DATA resizeTaps01<>+20(SB)/1, $+1
-DATA resizeTaps01<>+21(SB)/1, $-1
-DATA resizeTaps01<>+22(SB)/1, $+4
-DATA resizeTaps01<>+23(SB)/1, $-1
-DATA resizeTaps01<>+24(SB)/1, $+2
-DATA resizeTaps01<>+25(SB)/1, $-1
-DATA resizeTaps01<>+26(SB)/1, $+5
-DATA resizeTaps01<>+27(SB)/1, $-1
-DATA resizeTaps01<>+28(SB)/1, $-1
-DATA resizeTaps01<>+29(SB)/1, $-1
-DATA resizeTaps01<>+30(SB)/1, $-1
-DATA resizeTaps01<>+31(SB)/1, $-1
-DATA resizeTaps01<>+32(SB)/1, $+0
-DATA resizeTaps01<>+33(SB)/1, $-1
-DATA resizeTaps01<>+34(SB)/1, $+3
-DATA resizeTaps01<>+35(SB)/1, $-1
-DATA resizeTaps01<>+36(SB)/1, $+1
-DATA resizeTaps01<>+37(SB)/1, $-1
-DATA resizeTaps01<>+38(SB)/1, $+4
-DATA resizeTaps01<>+39(SB)/1, $-1
-DATA resizeTaps01<>+40(SB)/1, $+2
-DATA resizeTaps01<>+41(SB)/1, $-1
-DATA resizeTaps01<>+42(SB)/1, $+5
-DATA resizeTaps01<>+43(SB)/1, $-1
-DATA resizeTaps01<>+44(SB)/1, $-1
-DATA resizeTaps01<>+45(SB)/1, $-1
-DATA resizeTaps01<>+46(SB)/1, $-1
-DATA resizeTaps01<>+47(SB)/1, $-1
-DATA resizeTaps01<>+48(SB)/1, $+0
-DATA resizeTaps01<>+49(SB)/1, $-1
-DATA resizeTaps01<>+50(SB)/1, $+3
-DATA resizeTaps01<>+51(SB)/1, $-1
-DATA resizeTaps01<>+52(SB)/1, $+1
-DATA resizeTaps01<>+53(SB)/1, $-1
-DATA resizeTaps01<>+54(SB)/1, $+4
-DATA resizeTaps01<>+55(SB)/1, $-1
-DATA resizeTaps01<>+56(SB)/1, $+2
-DATA resizeTaps01<>+57(SB)/1, $-1
-DATA resizeTaps01<>+58(SB)/1, $+5
-DATA resizeTaps01<>+59(SB)/1, $-1
-DATA resizeTaps01<>+60(SB)/1, $-1
-DATA resizeTaps01<>+61(SB)/1, $-1
-DATA resizeTaps01<>+62(SB)/1, $-1
-DATA resizeTaps01<>+63(SB)/1, $-1
+DATA resizeTaps01<>+0(SB)/1, $0x00
+DATA resizeTaps01<>+1(SB)/1, $0xff
+DATA resizeTaps01<>+2(SB)/1, $0x03
+DATA resizeTaps01<>+3(SB)/1, $0xff
+DATA resizeTaps01<>+4(SB)/1, $0x01
+DATA resizeTaps01<>+5(SB)/1, $0xff
+DATA resizeTaps01<>+6(SB)/1, $0x04
+DATA resizeTaps01<>+7(SB)/1, $0xff
+DATA resizeTaps01<>+8(SB)/1, $0x02
+DATA resizeTaps01<>+9(SB)/1, $0xff
+DATA resizeTaps01<>+10(SB)/1, $0x05
+DATA resizeTaps01<>+11(SB)/1, $0xff
+DATA resizeTaps01<>+12(SB)/1, $0xff
+DATA resizeTaps01<>+13(SB)/1, $0xff
+DATA resizeTaps01<>+14(SB)/1, $0xff
+DATA resizeTaps01<>+15(SB)/1, $0xff
+DATA resizeTaps01<>+16(SB)/1, $0x00
+DATA resizeTaps01<>+17(SB)/1, $0xff
+DATA resizeTaps01<>+18(SB)/1, $0x03
+DATA resizeTaps01<>+19(SB)/1, $0xff
+DATA resizeTaps01<>+20(SB)/1, $0x01
+DATA resizeTaps01<>+21(SB)/1, $0xff
+DATA resizeTaps01<>+22(SB)/1, $0x04
+DATA resizeTaps01<>+23(SB)/1, $0xff
+DATA resizeTaps01<>+24(SB)/1, $0x02
+DATA resizeTaps01<>+25(SB)/1, $0xff
+DATA resizeTaps01<>+26(SB)/1, $0x05
+DATA resizeTaps01<>+27(SB)/1, $0xff
+DATA resizeTaps01<>+28(SB)/1, $0xff
+DATA resizeTaps01<>+29(SB)/1, $0xff
+DATA resizeTaps01<>+30(SB)/1, $0xff
+DATA resizeTaps01<>+31(SB)/1, $0xff
+DATA resizeTaps01<>+32(SB)/1, $0x00
+DATA resizeTaps01<>+33(SB)/1, $0xff
+DATA resizeTaps01<>+34(SB)/1, $0x03
+DATA resizeTaps01<>+35(SB)/1, $0xff
+DATA resizeTaps01<>+36(SB)/1, $0x01
+DATA resizeTaps01<>+37(SB)/1, $0xff
+DATA resizeTaps01<>+38(SB)/1, $0x04
+DATA resizeTaps01<>+39(SB)/1, $0xff
+DATA resizeTaps01<>+40(SB)/1, $0x02
+DATA resizeTaps01<>+41(SB)/1, $0xff
+DATA resizeTaps01<>+42(SB)/1, $0x05
+DATA resizeTaps01<>+43(SB)/1, $0xff
+DATA resizeTaps01<>+44(SB)/1, $0xff
+DATA resizeTaps01<>+45(SB)/1, $0xff
+DATA resizeTaps01<>+46(SB)/1, $0xff
+DATA resizeTaps01<>+47(SB)/1, $0xff
+DATA resizeTaps01<>+48(SB)/1, $0x00
+DATA resizeTaps01<>+49(SB)/1, $0xff
+DATA resizeTaps01<>+50(SB)/1, $0x03
+DATA resizeTaps01<>+51(SB)/1, $0xff
+DATA resizeTaps01<>+52(SB)/1, $0x01
+DATA resizeTaps01<>+53(SB)/1, $0xff
+DATA resizeTaps01<>+54(SB)/1, $0x04
+DATA resizeTaps01<>+55(SB)/1, $0xff
+DATA resizeTaps01<>+56(SB)/1, $0x02
+DATA resizeTaps01<>+57(SB)/1, $0xff
+DATA resizeTaps01<>+58(SB)/1, $0x05
+DATA resizeTaps01<>+59(SB)/1, $0xff
+DATA resizeTaps01<>+60(SB)/1, $0xff
+DATA resizeTaps01<>+61(SB)/1, $0xff
+DATA resizeTaps01<>+62(SB)/1, $0xff
+DATA resizeTaps01<>+63(SB)/1, $0xff
 GLOBL resizeTaps01<>(SB), RODATA|NOPTR, $64
 
-DATA resizeTaps23<>+0(SB)/1, $+6
-DATA resizeTaps23<>+1(SB)/1, $-1
-DATA resizeTaps23<>+2(SB)/1, $+9
-DATA resizeTaps23<>+3(SB)/1, $-1
-DATA resizeTaps23<>+4(SB)/1, $+7
-DATA resizeTaps23<>+5(SB)/1, $-1
-DATA resizeTaps23<>+6(SB)/1, $+10
-DATA resizeTaps23<>+7(SB)/1, $-1
-DATA resizeTaps23<>+8(SB)/1, $+8
-DATA resizeTaps23<>+9(SB)/1, $-1
-DATA resizeTaps23<>+10(SB)/1, $+11
-DATA resizeTaps23<>+11(SB)/1, $-1
-DATA resizeTaps23<>+12(SB)/1, $-1
-DATA resizeTaps23<>+13(SB)/1, $-1
-DATA resizeTaps23<>+14(SB)/1, $-1
-DATA resizeTaps23<>+15(SB)/1, $-1
-DATA resizeTaps23<>+16(SB)/1, $+6
-DATA resizeTaps23<>+17(SB)/1, $-1
-DATA resizeTaps23<>+18(SB)/1, $+9
-DATA resizeTaps23<>+19(SB)/1, $-1
-DATA resizeTaps23<>+20(SB)/1, $+7
-DATA resizeTaps23<>+21(SB)/1, $-1
-DATA resizeTaps23<>+22(SB)/1, $+10
-DATA resizeTaps23<>+23(SB)/1, $-1
-DATA resizeTaps23<>+24(SB)/1, $+8
-DATA resizeTaps23<>+25(SB)/1, $-1
-DATA resizeTaps23<>+26(SB)/1, $+11
-DATA resizeTaps23<>+27(SB)/1, $-1
-DATA resizeTaps23<>+28(SB)/1, $-1
-DATA resizeTaps23<>+29(SB)/1, $-1
-DATA resizeTaps23<>+30(SB)/1, $-1
-DATA resizeTaps23<>+31(SB)/1, $-1
-DATA resizeTaps23<>+32(SB)/1, $+6
-DATA resizeTaps23<>+33(SB)/1, $-1
-DATA resizeTaps23<>+34(SB)/1, $+9
-DATA resizeTaps23<>+35(SB)/1, $-1
-DATA resizeTaps23<>+36(SB)/1, $+7
-DATA resizeTaps23<>+37(SB)/1, $-1
-DATA resizeTaps23<>+38(SB)/1, $+10
-DATA resizeTaps23<>+39(SB)/1, $-1
-DATA resizeTaps23<>+40(SB)/1, $+8
-DATA resizeTaps23<>+41(SB)/1, $-1
-DATA resizeTaps23<>+42(SB)/1, $+11
-DATA resizeTaps23<>+43(SB)/1, $-1
-DATA resizeTaps23<>+44(SB)/1, $-1
-DATA resizeTaps23<>+45(SB)/1, $-1
-DATA resizeTaps23<>+46(SB)/1, $-1
-DATA resizeTaps23<>+47(SB)/1, $-1
-DATA resizeTaps23<>+48(SB)/1, $+6
-DATA resizeTaps23<>+49(SB)/1, $-1
-DATA resizeTaps23<>+50(SB)/1, $+9
-DATA resizeTaps23<>+51(SB)/1, $-1
-DATA resizeTaps23<>+52(SB)/1, $+7
-DATA resizeTaps23<>+53(SB)/1, $-1
-DATA resizeTaps23<>+54(SB)/1, $+10
-DATA resizeTaps23<>+55(SB)/1, $-1
-DATA resizeTaps23<>+56(SB)/1, $+8
-DATA resizeTaps23<>+57(SB)/1, $-1
-DATA resizeTaps23<>+58(SB)/1, $+11
-DATA resizeTaps23<>+59(SB)/1, $-1
-DATA resizeTaps23<>+60(SB)/1, $-1
-DATA resizeTaps23<>+61(SB)/1, $-1
-DATA resizeTaps23<>+62(SB)/1, $-1
-DATA resizeTaps23<>+63(SB)/1, $-1
+DATA resizeTaps23<>+0(SB)/1, $0x06
+DATA resizeTaps23<>+1(SB)/1, $0xff
+DATA resizeTaps23<>+2(SB)/1, $0x09
+DATA resizeTaps23<>+3(SB)/1, $0xff
+DATA resizeTaps23<>+4(SB)/1, $0x07
+DATA resizeTaps23<>+5(SB)/1, $0xff
+DATA resizeTaps23<>+6(SB)/1, $0x0a
+DATA resizeTaps23<>+7(SB)/1, $0xff
+DATA resizeTaps23<>+8(SB)/1, $0x08
+DATA resizeTaps23<>+9(SB)/1, $0xff
+DATA resizeTaps23<>+10(SB)/1, $0x0b
+DATA resizeTaps23<>+11(SB)/1, $0xff
+DATA resizeTaps23<>+12(SB)/1, $0xff
+DATA resizeTaps23<>+13(SB)/1, $0xff
+DATA resizeTaps23<>+14(SB)/1, $0xff
+DATA resizeTaps23<>+15(SB)/1, $0xff
+DATA resizeTaps23<>+16(SB)/1, $0x06
+DATA resizeTaps23<>+17(SB)/1, $0xff
+DATA resizeTaps23<>+18(SB)/1, $0x09
+DATA resizeTaps23<>+19(SB)/1, $0xff
+DATA resizeTaps23<>+20(SB)/1, $0x07
+DATA resizeTaps23<>+21(SB)/1, $0xff
+DATA resizeTaps23<>+22(SB)/1, $0x0a
+DATA resizeTaps23<>+23(SB)/1, $0xff
+DATA resizeTaps23<>+24(SB)/1, $0x08
+DATA resizeTaps23<>+25(SB)/1, $0xff
+DATA resizeTaps23<>+26(SB)/1, $0x0b
+DATA resizeTaps23<>+27(SB)/1, $0xff
+DATA resizeTaps23<>+28(SB)/1, $0xff
+DATA resizeTaps23<>+29(SB)/1, $0xff
+DATA resizeTaps23<>+30(SB)/1, $0xff
+DATA resizeTaps23<>+31(SB)/1, $0xff
+DATA resizeTaps23<>+32(SB)/1, $0x06
+DATA resizeTaps23<>+33(SB)/1, $0xff
+DATA resizeTaps23<>+34(SB)/1, $0x09
+DATA resizeTaps23<>+35(SB)/1, $0xff
+DATA resizeTaps23<>+36(SB)/1, $0x07
+DATA resizeTaps23<>+37(SB)/1, $0xff
+DATA resizeTaps23<>+38(SB)/1, $0x0a
+DATA resizeTaps23<>+39(SB)/1, $0xff
+DATA resizeTaps23<>+40(SB)/1, $0x08
+DATA resizeTaps23<>+41(SB)/1, $0xff
+DATA resizeTaps23<>+42(SB)/1, $0x0b
+DATA resizeTaps23<>+43(SB)/1, $0xff
+DATA resizeTaps23<>+44(SB)/1, $0xff
+DATA resizeTaps23<>+45(SB)/1, $0xff
+DATA resizeTaps23<>+46(SB)/1, $0xff
+DATA resizeTaps23<>+47(SB)/1, $0xff
+DATA resizeTaps23<>+48(SB)/1, $0x06
+DATA resizeTaps23<>+49(SB)/1, $0xff
+DATA resizeTaps23<>+50(SB)/1, $0x09
+DATA resizeTaps23<>+51(SB)/1, $0xff
+DATA resizeTaps23<>+52(SB)/1, $0x07
+DATA resizeTaps23<>+53(SB)/1, $0xff
+DATA resizeTaps23<>+54(SB)/1, $0x0a
+DATA resizeTaps23<>+55(SB)/1, $0xff
+DATA resizeTaps23<>+56(SB)/1, $0x08
+DATA resizeTaps23<>+57(SB)/1, $0xff
+DATA resizeTaps23<>+58(SB)/1, $0x0b
+DATA resizeTaps23<>+59(SB)/1, $0xff
+DATA resizeTaps23<>+60(SB)/1, $0xff
+DATA resizeTaps23<>+61(SB)/1, $0xff
+DATA resizeTaps23<>+62(SB)/1, $0xff
+DATA resizeTaps23<>+63(SB)/1, $0xff
 GLOBL resizeTaps23<>(SB), RODATA|NOPTR, $64
 
 // func resizeHorizontalAVX512(dst *byte, dstStride int, src *byte, srcStride int, rows int, weights *int32, places *int32, groups int, pairs int)
@@ -247,10 +247,10 @@ TEXT ·resizeHorizontalAVX512(SB), NOSPLIT, $8-72
 	MOVQ         places+48(FP), DI
 	MOVL         $0x00200000, AX
 	VMOVD        AX, X0
-	VPBROADCASTD X0, Z0
-	VMOVDQU64    resizeTaps01<>+0(SB), Z3
-	VMOVDQU64    resizeTaps23<>+0(SB), Z4
-	VMOVDQU64    resizeSqueeze<>+0(SB), Z5
+	VPBROADCASTD X0, Z3
+	VMOVDQU64    resizeTaps01<>+0(SB), Z0
+	VMOVDQU64    resizeTaps23<>+0(SB), Z1
+	VMOVDQU64    resizeSqueeze<>+0(SB), Z2
 	MOVL         $0x00000fff, AX
 	KMOVW        AX, K1
 
@@ -266,10 +266,10 @@ group:
 	MOVLQSX 16(DI), R12
 
 rows:
-	VPXORQ    Z1, Z1, Z1
-	VMOVDQU64 Z0, Z6
-	VPXORQ    Z2, Z2, Z2
-	VMOVDQU64 Z0, Z7
+	VPXORQ    Z4, Z4, Z4
+	VMOVDQU64 Z3, Z6
+	VPXORQ    Z5, Z5, Z5
+	VMOVDQU64 Z3, Z7
 	MOVQ      AX, R13
 	LEAQ      (AX)(DX*1), R14
 	CMPQ      R8, $0x01
@@ -290,19 +290,19 @@ taps:
 	VINSERTI32X4    $0x03, (R14)(R12*1), Z9, Z9
 	VMOVDQU64       (R15), Z10
 	VMOVDQU64       64(R15), Z11
-	VPSHUFB         Z3, Z8, Z12
-	VPDPWSSD        Z10, Z12, Z1
+	VPSHUFB         Z0, Z8, Z12
+	VPDPWSSD        Z10, Z12, Z4
 	VPDPWSSD        Z11, Z12, Z6
-	VPSHUFB         Z3, Z9, Z12
-	VPDPWSSD        Z10, Z12, Z2
+	VPSHUFB         Z0, Z9, Z12
+	VPDPWSSD        Z10, Z12, Z5
 	VPDPWSSD        Z11, Z12, Z7
 	VMOVDQU64       128(R15), Z10
 	VMOVDQU64       192(R15), Z11
-	VPSHUFB         Z4, Z8, Z8
-	VPDPWSSD        Z10, Z8, Z1
+	VPSHUFB         Z1, Z8, Z8
+	VPDPWSSD        Z10, Z8, Z4
 	VPDPWSSD        Z11, Z8, Z6
-	VPSHUFB         Z4, Z9, Z8
-	VPDPWSSD        Z10, Z8, Z2
+	VPSHUFB         Z1, Z9, Z8
+	VPDPWSSD        Z10, Z8, Z5
 	VPDPWSSD        Z11, Z8, Z7
 	ADDQ            $0x0c, R13
 	ADDQ            $0x0c, R14
@@ -323,25 +323,25 @@ single:
 	VINSERTI32X4    $0x03, (R14)(R12*1), Z9, Z9
 	VMOVDQU64       (R15), Z10
 	VMOVDQU64       64(R15), Z11
-	VPSHUFB         Z3, Z8, Z8
-	VPDPWSSD        Z10, Z8, Z1
+	VPSHUFB         Z0, Z8, Z8
+	VPDPWSSD        Z10, Z8, Z4
 	VPDPWSSD        Z11, Z8, Z6
-	VPSHUFB         Z3, Z9, Z8
-	VPDPWSSD        Z10, Z8, Z2
+	VPSHUFB         Z0, Z9, Z8
+	VPDPWSSD        Z10, Z8, Z5
 	VPDPWSSD        Z11, Z8, Z7
 
 store:
-	VPSLLD        $0x0b, Z1, Z1
-	VPADDD        Z6, Z1, Z1
-	VPSRAD        $0x16, Z1, Z1
-	VPSLLD        $0x0b, Z2, Z2
-	VPADDD        Z7, Z2, Z2
-	VPSRAD        $0x16, Z2, Z2
-	VPACKSSDW     Z2, Z1, Z1
-	VPACKUSWB     Z1, Z1, Z1
-	VPERMB        Z1, Z5, Z1
-	VMOVDQU8      X1, K1, (CX)
-	VEXTRACTI32X4 $0x01, Z1, X6
+	VPSLLD        $0x0b, Z4, Z4
+	VPADDD        Z6, Z4, Z4
+	VPSRAD        $0x16, Z4, Z4
+	VPSLLD        $0x0b, Z5, Z5
+	VPADDD        Z7, Z5, Z5
+	VPSRAD        $0x16, Z5, Z5
+	VPACKSSDW     Z5, Z4, Z4
+	VPACKUSWB     Z4, Z4, Z4
+	VPERMB        Z4, Z2, Z4
+	VMOVDQU8      X4, K1, (CX)
+	VEXTRACTI32X4 $0x01, Z4, X6
 	LEAQ          (CX)(BX*1), R13
 	CMPQ          R8, $0x01
 	CMOVQEQ       CX, R13

@@ -48,12 +48,3 @@ func broadcast(x uint32) VecVirtual {
 	VPBROADCASTD(low, v)
 	return v
 }
-
-// constant lays 16 bytes down once per 128-bit lane. -1 gives a zero in a shuffle.
-func constant(name string, lane [16]int8) Mem {
-	m := GLOBL(name, RODATA|NOPTR)
-	for i := range 16 * asm.Lanes {
-		DATA(i, I8(lane[i%16]))
-	}
-	return m
-}
