@@ -123,13 +123,18 @@ class Measurement:
         self.rows += new
         print("\n".join(report.text(new)), flush=True)
 
+    def index(self, data: Data) -> None:
+        """Makes the index of a data set, and notes how large its pictures are, and what the index took."""
+        self.note(f"{data.name}: {pictures.size(data.folder) / data.pictures / 1000:.0f} KB a picture")
+        self.note(make_index(data))
+
     def note(self, line: str) -> None:
         """Prints a line that stands below the table too."""
         self.notes.append(line)
         print(line, flush=True)
 
 
-def index(data: Data) -> str:
+def make_index(data: Data) -> str:
     """Makes the index of a data set, and says what it took."""
     command = [machine.program(), "index", data.folder, "--index", data.index, "--index-progressive", "1TiB"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=machine.RUN_S)
@@ -166,8 +171,7 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
     all_of_it, measured = machine.Apart(), Measurement(programs, rounds, args.images, args.tensorflow)
     for number, (name, folder) in enumerate([] if args.some else folders.items()):
         data = Data(name, folder, scratch / f"index{number}", scratch / f"crops{number}", count)
-        measured.note(f"{name}: {pictures.size(folder) / count / 1000:.0f} KB a picture")
-        measured.note(index(data))
+        measured.index(data)
         data.draw(programs, rounds + 1)
         measured.measure(data, limits=number == 0)
     for name in chosen(pictures.ENCODINGS, args.encoding, args.transforms):
@@ -195,8 +199,7 @@ def encoded(measured: Measurement, photographs: Path, place: Path, name: str, mo
     else:
         count = len(list(pictures.jpegs(str(photographs))))
         data = Data(name, photographs, place / "index", place / "crops", count)
-    measured.note(f"{name}: {pictures.size(data.folder) / count / 1000:.0f} KB a picture")
-    measured.note(index(data))
+    measured.index(data)
     return data
 
 

@@ -45,3 +45,26 @@ def test_pairs_have_limits_where_they_are_judged(bench):
     rows, _, _ = bench
     assert [limit for *_, limit in rows.crop_pairs(["avx2", "scalar"], True)][:6] == [2.5, 3.2, 2.0, 2.6, 1.25, 1.55]
     assert not any(limit for *_, limit in [*rows.crop_pairs(["avx2"], False), *rows.whole_pairs(False)])
+
+
+def test_some_rows_alone(bench):
+    import table
+
+    names = ["eval", "PNG 32×32"]
+    assert table.chosen(names, None, None) == names
+    assert table.chosen(names, "PNG", None) == ["PNG 32×32"]
+    assert table.chosen(names, "", "eval") == names
+    assert table.chosen(names, None, "PNG") == [], "other rows alone are asked for"
+
+
+def test_each_row_on_all_cores_has_limits(bench):
+    import pictures
+    import rows
+    import table
+    import whole
+
+    assert rows.ENCODED.keys() == pictures.ENCODINGS.keys()
+    assert rows.TRANSFORMED.keys() == table.TRANSFORMS.keys()
+    pairs = list(rows.dataloader_pairs(rows.TRANSFORMED["eval"]))
+    assert pairs == [(whole.LOCAL[index], whole.BEST, limit) for index, limit in (("no index", 6.5), ("index", 8.5))]
+    assert [limit for *_, limit in rows.dataloader_pairs(rows.ENCODED["PNG"])] == [4, 4.5, 8]
