@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,6 +98,18 @@ class Doctor:
         return done
 
 
+# Of a worker killed between the unlinking of a semaphore and the word of it: "leaked", and that it is not there.
+UNLINKED = re.compile(
+    r"(.*UserWarning: resource_tracker: There appear to be .* leaked semaphore objects .*\n  warnings\.warn\(.*\n)"
+    r"(.*UserWarning: resource_tracker: '/mp-.*': \[Errno 2\] .*\n  warnings\.warn\(.*\n)+"
+)
+
+
+def said(stderr: str) -> str:
+    """What a script said, less what Python says of semaphores that a killed worker unlinked: a race of its own."""
+    return UNLINKED.sub("", stderr)
+
+
 def plain(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, capture_output=True, text=True, timeout=TIMEOUT_S, env={**os.environ, "OMP_NUM_THREADS": "1", **env}
@@ -117,7 +130,7 @@ def test_training_is_the_same(doctor: Doctor, method: str, workers: str) -> None
     after = doctor.run(sys.executable, script, method, workers)
     assert before.returncode == 0 and len(before.stdout.split()) > 6, before.stderr
     assert after.stdout == before.stdout
-    assert after.stderr.startswith(before.stderr), "the doctor speaks after the script"
+    assert said(after.stderr).startswith(said(before.stderr)), "the doctor speaks after the script"
     assert after.returncode == {"data-bound": 3}.get(doctor.verdict["verdict"], 0), after.stderr
     evidence = doctor.verdict["evidence"]
     assert evidence["workers"] == int(workers) and evidence["steps"] == 100
