@@ -16,6 +16,8 @@ type axis struct {
 	resized bool
 	reverse bool
 	taps    kernel.Taps // when resized; relative to lo
+	longest int         // the largest count of taps
+	vector  bool        // the kernels of AVX2 may be used
 
 	// Scratch: weights of outputs, and the source coordinates where those begin and end.
 	weights []float64
@@ -46,8 +48,11 @@ func (a *axis) setFiltered(m Method, in, out, from, to int, mirror bool) {
 	t, by := &a.taps, m.scalingOf(in, out)
 	t.Stride = (by.mostWeights() + 3) &^ 3
 	t.First, t.Count, t.Weights = pixel.Grow(t.First, a.n), pixel.Grow(t.Count, a.n), pixel.Grow(t.Weights, a.n*t.Stride)
+	if a.vector && !mirror && m.isTriangle() && a.setTriangle(by, from) {
+		return
+	}
 	bits := a.weighOutputs(m, by, from, to, out)
-	a.lo, a.hi = in, 0
+	a.lo, a.hi, a.longest = in, 0, 0
 	for i := from; i < to; i++ {
 		j := i - from
 		s, w := a.spans[j], a.weights[j*t.Stride:]
@@ -59,9 +64,17 @@ func (a *axis) setFiltered(m Method, in, out, from, to int, mirror bool) {
 		skipped, count := quantizeWeights(t.Weights[j*t.Stride:][:t.Stride], w, bits, by.support <= 1)
 		first += skipped
 		t.First[j], t.Count[j] = int32(first), int32(count)
-		a.lo, a.hi = min(a.lo, first), max(a.hi, first+count)
+		a.lo, a.hi, a.longest = min(a.lo, first), max(a.hi, first+count), max(a.longest, count)
 	}
 	a.shiftTaps()
+}
+
+// setTriangle is setFiltered by vectors, for Pillow's bilinear filter. It returns false where they cannot be used.
+func (a *axis) setTriangle(by scaling, from int) (ok bool) {
+	f := kernel.Triangle{In: by.in, Scale: by.scale, Reach: by.reach, Inverse: by.inverse}
+	a.lo, a.longest, ok = f.Weigh(&a.taps, from)
+	a.hi = a.lo + a.taps.Span
+	return ok
 }
 
 // setNearest makes taps of one pixel each.
@@ -70,7 +83,7 @@ func (a *axis) setNearest(m Method, in, out, from, to int, mirror bool) {
 	t.Stride = 4
 	t.First, t.Count, t.Weights = pixel.Grow(t.First, a.n), pixel.Grow(t.Count, a.n), pixel.Grow(t.Weights, a.n*t.Stride)
 	clear(t.Weights)
-	a.lo, a.hi = in, 0
+	a.lo, a.hi, a.longest = in, 0, 1
 	place := float64(in) / float64(out) * 0.5
 	for i := range to {
 		k := min(int(place), in-1)

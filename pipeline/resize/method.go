@@ -31,6 +31,11 @@ var FilterNames = []string{Bilinear, Bicubic, Nearest, NearestExact, Lanczos, "b
 // IsNearest reports whether each output is one pixel, so that nothing is weighed.
 func (m Method) IsNearest() bool { return m.Filter == Nearest || m.Filter == NearestExact }
 
+// isTriangle reports whether the filter is Pillow's bilinear.
+func (m Method) isTriangle() bool {
+	return !m.Tensor && !m.Aliased && (m.Filter == "" || m.Filter == Bilinear)
+}
+
 func (m Method) filterOf() filter {
 	switch m.Filter {
 	case Bicubic:

@@ -5,7 +5,6 @@ package resize
 import (
 	"image"
 	"math"
-	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
@@ -68,6 +67,7 @@ func NewResampler(level string, reference Reference) *Resampler {
 	return &Resampler{
 		reference: reference,
 		across:    kernel.NewHorizontal(level), down: kernel.NewVertical(level),
+		x: axis{vector: kernel.Vector(level)}, y: axis{vector: kernel.Vector(level)},
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *Resampler) downFirst(w Window) bool {
 const spareRows = 24
 
 func (r *Resampler) makeRoom() {
-	longest := int(slices.Max(r.y.taps.Count))
+	longest := r.y.longest
 	if r.passes == horizontalVertical {
 		r.wait.resetTo(3*r.x.n, longest+spareRows, 0)
 		return

@@ -78,15 +78,21 @@ func (v *Vertical) Set(t *Taps) {
 // the second one the lower 16 bits, which are signed, as words. It returns false when a pair is too large for bytes, or
 // for VPMADDUBSW, whose sums saturate at 16 bits: weights of much more than 1.
 func (v *Vertical) pack() bool {
-	t, fits := v.taps, true
-	v.packed = grown(v.packed, len(t.Weights))
-	for i, n := range t.Count {
-		w, p := t.Weights[i*t.Stride:], v.packed[i*t.Stride:]
-		for j := 0; j < int(n); j += 2 {
-			a, b := (w[j]+1<<15)>>16, (w[j+1]+1<<15)>>16
-			p[j], p[j+1] = (a&0xff|b<<8)&0xffff*0x10001, w[j]&0xffff|w[j+1]<<16
-			fits = fits && max(a, b) < 128 && max(a, -a)+max(b, -b) <= 128
-		}
+	weights := v.taps.Weights
+	v.packed = grown(v.packed, len(weights))
+	if n := len(weights); n >= 8 {
+		return packVerticalAVX2(&v.packed[0], &weights[0], n) == 0
+	}
+	return packVertical(v.packed, weights)
+}
+
+// packVertical is pack in Go.
+func packVertical(packed, w []int32) bool {
+	fits := true
+	for j := 0; j < len(w); j += 2 {
+		a, b := (w[j]+1<<15)>>16, (w[j+1]+1<<15)>>16
+		packed[j], packed[j+1] = (a&0xff|b<<8)&0xffff*0x10001, w[j]&0xffff|w[j+1]<<16
+		fits = fits && max(a, b) < 128 && max(a, -a)+max(b, -b) <= 128
 	}
 	return fits
 }
@@ -186,28 +192,55 @@ func (h *Horizontal) column(i int) int {
 }
 
 // group lays weights and places out as resizeHorizontalAVX2 reads them. All pixels get the same number of tap pairs;
-// where the taps would run over the source's end, they begin earlier with weights of 0.
+// where these would be read from too far behind the source's end, they begin earlier with weights of 0.
 func (h *Horizontal) group() {
 	t, width := h.taps, len(h.taps.First)
-	most := int32(0)
-	for i, n := range t.Count {
-		if t.First[i] < 0 || n < 1 || int(t.First[i]+n) > t.Span {
-			panic("kernel: taps outside of the source")
-		}
-		most = max(most, n)
-	}
-	h.groups, h.pairs = (width+3)/4, int(most+1)/2
+	most, latest := t.reach()
+	h.groups, h.pairs = (width+3)/4, (most+1)/2
 	h.places, h.packed = grown(h.places, 5*h.groups), grown(h.packed, 32*h.groups*h.pairs)
-	clear(h.packed)
-	for g := range h.groups {
-		base := min(4*g, width-4)
-		h.places[5*g] = int32(3 * base)
-		for q := range 4 {
-			x := h.column(base + q)
-			first := max(0, min(int(t.First[x]), t.Span-2*h.pairs))
-			h.places[5*g+1+q&1*2+q>>1] = int32(3 * first)
-			h.lay(h.packed[32*h.pairs*g+q&1*8+q>>1*4:], t.weights(x), int(t.First[x])-first)
+	weights := t.Weights[:width*t.Stride]
+	x, step := 0, 1
+	if h.flipX {
+		x, step = width-1, -1
+	}
+	groupTapsAVX2(&h.places[0], &h.packed[0], &t.First[x], &weights[x*t.Stride], step, step*t.Stride, width, h.pairs)
+	for x := 0; latest > h.lastPlace() && x < width; x++ {
+		if int(t.First[x]) > h.lastPlace() {
+			h.groupTaps(h.column(x) / 4)
+			h.groupTaps(h.groups - 1) // it may overlap the one before
 		}
+	}
+}
+
+// reach returns the largest of Count and of First. It panics when taps are not what Taps promises.
+func (t *Taps) reach() (most, latest int) {
+	wrong, first, count := int32(0), int32(0), int32(0)
+	for i, n := range t.Count[:len(t.First)] {
+		f := t.First[i]
+		wrong |= f | (n - 1) | (int32(t.Span) - n - f)
+		first, count = max(first, f), max(count, n)
+	}
+	if wrong < 0 || int(count) > t.Stride {
+		panic("kernel: taps outside of the source")
+	}
+	return int(count), int(first)
+}
+
+// lastPlace is the last source pixel from which all pairs can be read: 16 bytes from the first byte of every second one
+// on, and no more than HorizontalRead of them behind the source's end.
+func (h *Horizontal) lastPlace() int { return h.taps.Span - (h.pairs-1)/2*4 }
+
+// groupTaps is what group does for group g.
+func (h *Horizontal) groupTaps(g int) {
+	base := min(4*g, len(h.taps.First)-4)
+	packed := h.packed[32*h.pairs*g:][:32*h.pairs]
+	clear(packed)
+	h.places[5*g] = int32(3 * base)
+	for q := range 4 {
+		x := h.column(base + q)
+		first := min(int(h.taps.First[x]), h.lastPlace())
+		h.places[5*g+1+q&1*2+q>>1] = int32(3 * first)
+		h.lay(packed[q&1*8+q>>1*4:], h.taps.weights(x), int(h.taps.First[x])-first)
 	}
 }
 

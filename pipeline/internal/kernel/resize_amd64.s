@@ -392,3 +392,437 @@ stored:
 	JNZ  group
 	VZEROUPPER
 	RET
+
+DATA resizeUnit<>+0(SB)/8, $0x4150000000000000
+DATA resizeUnit<>+8(SB)/8, $0x4150000000000000
+DATA resizeUnit<>+16(SB)/8, $0x4150000000000000
+DATA resizeUnit<>+24(SB)/8, $0x4150000000000000
+GLOBL resizeUnit<>(SB), RODATA|NOPTR, $32
+
+DATA resizeOne<>+0(SB)/4, $0x00000001
+DATA resizeOne<>+4(SB)/4, $0x00000001
+DATA resizeOne<>+8(SB)/4, $0x00000001
+DATA resizeOne<>+12(SB)/4, $0x00000001
+DATA resizeOne<>+16(SB)/4, $0x00000001
+DATA resizeOne<>+20(SB)/4, $0x00000001
+DATA resizeOne<>+24(SB)/4, $0x00000001
+DATA resizeOne<>+28(SB)/4, $0x00000001
+GLOBL resizeOne<>(SB), RODATA|NOPTR, $32
+
+DATA resizeFour<>+0(SB)/4, $0x00000000
+DATA resizeFour<>+4(SB)/4, $0x00000001
+DATA resizeFour<>+8(SB)/4, $0x00000002
+DATA resizeFour<>+12(SB)/4, $0x00000003
+GLOBL resizeFour<>(SB), RODATA|NOPTR, $16
+
+DATA resizeAbsolute<>+0(SB)/8, $0x7fffffffffffffff
+DATA resizeAbsolute<>+8(SB)/8, $0x7fffffffffffffff
+DATA resizeAbsolute<>+16(SB)/8, $0x7fffffffffffffff
+DATA resizeAbsolute<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL resizeAbsolute<>(SB), RODATA|NOPTR, $32
+
+// func triangleAVX2(first *int32, count *int32, weights *int32, stride int, n int, from int, in int, lo int, scale float64, reach float64, inverse float64) (end int32, longest int32, zeros int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·triangleAVX2(SB), NOSPLIT, $0-100
+	MOVQ         first+0(FP), AX
+	MOVQ         count+8(FP), CX
+	MOVQ         weights+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	SHLQ         $0x02, BX
+	LEAQ         (BX)(BX*2), SI
+	VMOVDQU      resizeHalf<>+0(SB), Y0
+	VMOVDQU      resizeUnity<>+0(SB), Y1
+	VBROADCASTSD inverse+80(FP), Y2
+	VPXOR        X3, X3, X3
+	VPXOR        X4, X4, X4
+	XORL         DI, DI
+	MOVQ         from+40(FP), R8
+	MOVQ         n+32(FP), R9
+	SUBQ         $0x04, R9
+
+outputs:
+	VMOVD        R8, X7
+	VPBROADCASTD X7, X7
+	VPADDD       resizeFour<>+0(SB), X7, X7
+	VCVTDQ2PD    X7, Y7
+	VADDPD       Y0, Y7, Y7
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y7, Y6
+	VBROADCASTSD reach+72(FP), Y8
+	VSUBPD       Y8, Y6, Y7
+	VADDPD       Y0, Y7, Y7
+	VCVTTPD2DQY  Y7, X5
+	VPXOR        X7, X7, X7
+	VPMAXSD      X7, X5, X5
+	VADDPD       Y8, Y6, Y7
+	VADDPD       Y0, Y7, Y7
+	VCVTTPD2DQY  Y7, X8
+	VPBROADCASTD in+48(FP), X7
+	VPMINSD      X7, X8, X8
+	VCVTDQ2PD    X8, Y7
+	VPSUBD       X5, X8, X8
+	VPSHUFD      $0x4e, X8, X9
+	VPMAXSD      X8, X9, X9
+	VPSHUFD      $0xb1, X9, X8
+	VPMAXSD      X9, X8, X8
+	VMOVD        X8, R10
+	VCVTDQ2PD    X5, Y9
+	VXORPD       Y8, Y8, Y8
+	MOVL         R10, R11
+
+sum:
+	VSUBPD    Y6, Y9, Y10
+	VADDPD    Y0, Y10, Y10
+	VMULPD    Y2, Y10, Y10
+	VANDPD    resizeAbsolute<>+0(SB), Y10, Y10
+	VSUBPD    Y10, Y1, Y10
+	VXORPD    Y11, Y11, Y11
+	VMAXPD    Y11, Y10, Y10
+	VCMPPD    $0x01, Y7, Y9, Y11
+	VANDPD    Y11, Y10, Y10
+	VADDPD    Y1, Y9, Y9
+	VADDPD    Y10, Y8, Y8
+	DECL      R11
+	JNZ       sum
+	VPXOR     X10, X10, X10
+	VPXOR     X11, X11, X11
+	VCVTDQ2PD X5, Y9
+	MOVQ      DX, R11
+
+twoTaps:
+	VSUBPD       Y6, Y9, Y12
+	VADDPD       Y0, Y12, Y12
+	VMULPD       Y2, Y12, Y12
+	VANDPD       resizeAbsolute<>+0(SB), Y12, Y12
+	VSUBPD       Y12, Y1, Y12
+	VXORPD       Y13, Y13, Y13
+	VMAXPD       Y13, Y12, Y12
+	VCMPPD       $0x01, Y7, Y9, Y13
+	VANDPD       Y13, Y12, Y12
+	VADDPD       Y1, Y9, Y9
+	VDIVPD       Y8, Y12, Y12
+	VMULPD       resizeUnit<>+0(SB), Y12, Y12
+	VADDPD       Y0, Y12, Y12
+	VCVTTPD2DQY  Y12, X13
+	VPADDD       resizeOne<>+0(SB), X11, X11
+	VPSIGND      X13, X11, X12
+	VPMAXSD      X12, X10, X10
+	VSUBPD       Y6, Y9, Y12
+	VADDPD       Y0, Y12, Y12
+	VMULPD       Y2, Y12, Y12
+	VANDPD       resizeAbsolute<>+0(SB), Y12, Y12
+	VSUBPD       Y12, Y1, Y12
+	VXORPD       Y14, Y14, Y14
+	VMAXPD       Y14, Y12, Y12
+	VCMPPD       $0x01, Y7, Y9, Y14
+	VANDPD       Y14, Y12, Y12
+	VADDPD       Y1, Y9, Y9
+	VDIVPD       Y8, Y12, Y12
+	VMULPD       resizeUnit<>+0(SB), Y12, Y12
+	VADDPD       Y0, Y12, Y12
+	VCVTTPD2DQY  Y12, X14
+	VPADDD       resizeOne<>+0(SB), X11, X11
+	VPSIGND      X14, X11, X12
+	VPMAXSD      X12, X10, X10
+	VPUNPCKHDQ   X14, X13, X12
+	VPUNPCKLDQ   X14, X13, X13
+	VMOVQ        X13, (R11)
+	VMOVHPS      X13, (R11)(BX*1)
+	VMOVQ        X12, (R11)(BX*2)
+	VMOVHPS      X12, (R11)(SI*1)
+	ADDQ         $0x08, R11
+	SUBL         $0x02, R10
+	JG           twoTaps
+	VMOVDQU      X10, (CX)
+	VPMAXSD      X10, X4, X4
+	VPADDD       X5, X10, X10
+	VPMAXSD      X10, X3, X3
+	VPBROADCASTD lo+56(FP), X10
+	VPSUBD       X10, X5, X5
+	VMOVDQU      X5, (AX)
+	VMOVD        (DX), X5
+	VPINSRD      $0x01, (DX)(BX*1), X5, X5
+	VPINSRD      $0x02, (DX)(BX*2), X5, X5
+	VPINSRD      $0x03, (DX)(SI*1), X5, X5
+	VPXOR        X6, X6, X6
+	VPCMPEQD     X6, X5, X5
+	VPMOVMSKB    X5, R10
+	ORL          R10, DI
+	TESTQ        R9, R9
+	JZ           done
+	MOVQ         $0x00000004, R10
+	CMPQ         R9, R10
+	CMOVQLT      R9, R10
+	SUBQ         R10, R9
+	ADDQ         R10, R8
+	LEAQ         (AX)(R10*4), AX
+	LEAQ         (CX)(R10*4), CX
+	IMULQ        BX, R10
+	ADDQ         R10, DX
+	JMP          outputs
+
+done:
+	VPSHUFD $0x4e, X3, X0
+	VPMAXSD X3, X0, X0
+	VPSHUFD $0xb1, X0, X1
+	VPMAXSD X0, X1, X1
+	VMOVD   X1, AX
+	MOVL    AX, end+88(FP)
+	VPSHUFD $0x4e, X4, X0
+	VPMAXSD X4, X0, X0
+	VPSHUFD $0xb1, X0, X1
+	VPMAXSD X0, X1, X1
+	VMOVD   X1, AX
+	MOVL    AX, longest+92(FP)
+	MOVL    DI, zeros+96(FP)
+	VZEROUPPER
+	RET
+
+DATA resizeHalf<>+0(SB)/8, $0x3fe0000000000000
+DATA resizeHalf<>+8(SB)/8, $0x3fe0000000000000
+DATA resizeHalf<>+16(SB)/8, $0x3fe0000000000000
+DATA resizeHalf<>+24(SB)/8, $0x3fe0000000000000
+GLOBL resizeHalf<>(SB), RODATA|NOPTR, $32
+
+DATA resizeUnity<>+0(SB)/8, $0x3ff0000000000000
+DATA resizeUnity<>+8(SB)/8, $0x3ff0000000000000
+DATA resizeUnity<>+16(SB)/8, $0x3ff0000000000000
+DATA resizeUnity<>+24(SB)/8, $0x3ff0000000000000
+GLOBL resizeUnity<>(SB), RODATA|NOPTR, $32
+
+DATA resizeUppers<>+0(SB)/1, $0x00
+DATA resizeUppers<>+1(SB)/1, $0x04
+DATA resizeUppers<>+2(SB)/1, $0x00
+DATA resizeUppers<>+3(SB)/1, $0x04
+DATA resizeUppers<>+4(SB)/1, $0xff
+DATA resizeUppers<>+5(SB)/1, $0xff
+DATA resizeUppers<>+6(SB)/1, $0xff
+DATA resizeUppers<>+7(SB)/1, $0xff
+DATA resizeUppers<>+8(SB)/1, $0x08
+DATA resizeUppers<>+9(SB)/1, $0x0c
+DATA resizeUppers<>+10(SB)/1, $0x08
+DATA resizeUppers<>+11(SB)/1, $0x0c
+DATA resizeUppers<>+12(SB)/1, $0xff
+DATA resizeUppers<>+13(SB)/1, $0xff
+DATA resizeUppers<>+14(SB)/1, $0xff
+DATA resizeUppers<>+15(SB)/1, $0xff
+DATA resizeUppers<>+16(SB)/1, $0x00
+DATA resizeUppers<>+17(SB)/1, $0x04
+DATA resizeUppers<>+18(SB)/1, $0x00
+DATA resizeUppers<>+19(SB)/1, $0x04
+DATA resizeUppers<>+20(SB)/1, $0xff
+DATA resizeUppers<>+21(SB)/1, $0xff
+DATA resizeUppers<>+22(SB)/1, $0xff
+DATA resizeUppers<>+23(SB)/1, $0xff
+DATA resizeUppers<>+24(SB)/1, $0x08
+DATA resizeUppers<>+25(SB)/1, $0x0c
+DATA resizeUppers<>+26(SB)/1, $0x08
+DATA resizeUppers<>+27(SB)/1, $0x0c
+DATA resizeUppers<>+28(SB)/1, $0xff
+DATA resizeUppers<>+29(SB)/1, $0xff
+DATA resizeUppers<>+30(SB)/1, $0xff
+DATA resizeUppers<>+31(SB)/1, $0xff
+GLOBL resizeUppers<>(SB), RODATA|NOPTR, $32
+
+DATA resizeLowers<>+0(SB)/1, $0xff
+DATA resizeLowers<>+1(SB)/1, $0xff
+DATA resizeLowers<>+2(SB)/1, $0xff
+DATA resizeLowers<>+3(SB)/1, $0xff
+DATA resizeLowers<>+4(SB)/1, $0x00
+DATA resizeLowers<>+5(SB)/1, $0x01
+DATA resizeLowers<>+6(SB)/1, $0x04
+DATA resizeLowers<>+7(SB)/1, $0x05
+DATA resizeLowers<>+8(SB)/1, $0xff
+DATA resizeLowers<>+9(SB)/1, $0xff
+DATA resizeLowers<>+10(SB)/1, $0xff
+DATA resizeLowers<>+11(SB)/1, $0xff
+DATA resizeLowers<>+12(SB)/1, $0x08
+DATA resizeLowers<>+13(SB)/1, $0x09
+DATA resizeLowers<>+14(SB)/1, $0x0c
+DATA resizeLowers<>+15(SB)/1, $0x0d
+DATA resizeLowers<>+16(SB)/1, $0xff
+DATA resizeLowers<>+17(SB)/1, $0xff
+DATA resizeLowers<>+18(SB)/1, $0xff
+DATA resizeLowers<>+19(SB)/1, $0xff
+DATA resizeLowers<>+20(SB)/1, $0x00
+DATA resizeLowers<>+21(SB)/1, $0x01
+DATA resizeLowers<>+22(SB)/1, $0x04
+DATA resizeLowers<>+23(SB)/1, $0x05
+DATA resizeLowers<>+24(SB)/1, $0xff
+DATA resizeLowers<>+25(SB)/1, $0xff
+DATA resizeLowers<>+26(SB)/1, $0xff
+DATA resizeLowers<>+27(SB)/1, $0xff
+DATA resizeLowers<>+28(SB)/1, $0x08
+DATA resizeLowers<>+29(SB)/1, $0x09
+DATA resizeLowers<>+30(SB)/1, $0x0c
+DATA resizeLowers<>+31(SB)/1, $0x0d
+GLOBL resizeLowers<>(SB), RODATA|NOPTR, $32
+
+// func packVerticalAVX2(packed *int32, weights *int32, n int) (large int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·packVerticalAVX2(SB), NOSPLIT, $0-32
+	MOVQ         packed+0(FP), AX
+	MOVQ         weights+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         $0x00008000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VMOVDQU      resizeUppers<>+0(SB), Y1
+	VMOVDQU      resizeLowers<>+0(SB), Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+
+block:
+	VMOVDQU (CX), Y5
+	VPADDD  Y0, Y5, Y6
+	VPSRAD  $0x10, Y6, Y6
+	VPMAXSD Y6, Y3, Y3
+	VPABSD  Y6, Y7
+	VPSHUFB Y1, Y6, Y6
+	VPSHUFB Y2, Y5, Y5
+	VPOR    Y6, Y5, Y5
+	VMOVDQU Y5, (AX)
+	VPSHUFD $0xb1, Y7, Y6
+	VPADDD  Y6, Y7, Y7
+	VPMAXSD Y7, Y4, Y4
+	SUBQ    $0x08, DX
+	JZ      done
+	MOVQ    $0x00000008, BX
+	CMPQ    DX, BX
+	CMOVQLT DX, BX
+	LEAQ    (AX)(BX*4), AX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    DX, $0x08
+	JGE     block
+	MOVQ    $0x00000008, DX
+	JMP     block
+
+done:
+	MOVL         $0x0000007f, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     Y0, Y3, Y3
+	MOVL         $0x00000080, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	VPCMPGTD     Y0, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPMOVMSKB    Y3, AX
+	MOVQ         AX, large+24(FP)
+	VZEROUPPER
+	RET
+
+DATA resizeWords<>+0(SB)/1, $0x00
+DATA resizeWords<>+1(SB)/1, $0x01
+DATA resizeWords<>+2(SB)/1, $0x04
+DATA resizeWords<>+3(SB)/1, $0x05
+DATA resizeWords<>+4(SB)/1, $0x00
+DATA resizeWords<>+5(SB)/1, $0x01
+DATA resizeWords<>+6(SB)/1, $0x04
+DATA resizeWords<>+7(SB)/1, $0x05
+DATA resizeWords<>+8(SB)/1, $0x00
+DATA resizeWords<>+9(SB)/1, $0x01
+DATA resizeWords<>+10(SB)/1, $0x04
+DATA resizeWords<>+11(SB)/1, $0x05
+DATA resizeWords<>+12(SB)/1, $0x00
+DATA resizeWords<>+13(SB)/1, $0x01
+DATA resizeWords<>+14(SB)/1, $0x04
+DATA resizeWords<>+15(SB)/1, $0x05
+DATA resizeWords<>+16(SB)/1, $0x00
+DATA resizeWords<>+17(SB)/1, $0x01
+DATA resizeWords<>+18(SB)/1, $0x04
+DATA resizeWords<>+19(SB)/1, $0x05
+DATA resizeWords<>+20(SB)/1, $0x00
+DATA resizeWords<>+21(SB)/1, $0x01
+DATA resizeWords<>+22(SB)/1, $0x04
+DATA resizeWords<>+23(SB)/1, $0x05
+DATA resizeWords<>+24(SB)/1, $0x00
+DATA resizeWords<>+25(SB)/1, $0x01
+DATA resizeWords<>+26(SB)/1, $0x04
+DATA resizeWords<>+27(SB)/1, $0x05
+DATA resizeWords<>+28(SB)/1, $0x00
+DATA resizeWords<>+29(SB)/1, $0x01
+DATA resizeWords<>+30(SB)/1, $0x04
+DATA resizeWords<>+31(SB)/1, $0x05
+GLOBL resizeWords<>(SB), RODATA|NOPTR, $32
+
+// func groupTapsAVX2(places *int32, packed *int32, first *int32, weights *int32, step int, stride int, width int, pairs int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·groupTapsAVX2(SB), NOSPLIT, $0-64
+	MOVQ         places+0(FP), AX
+	MOVQ         packed+8(FP), CX
+	MOVQ         step+32(FP), DX
+	MOVQ         stride+40(FP), BX
+	SHLQ         $0x02, DX
+	SHLQ         $0x02, BX
+	MOVQ         width+48(FP), SI
+	SUBQ         $0x04, SI
+	MOVL         $0x000007ff, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y1
+	VMOVDQU      resizeWords<>+0(SB), Y0
+	XORQ         DI, DI
+
+group:
+	MOVQ  DI, R8
+	LEAL  (R8)(R8*2), R8
+	MOVL  R8, (AX)
+	MOVQ  DI, R8
+	IMULQ DX, R8
+	ADDQ  first+16(FP), R8
+	MOVL  (R8), R9
+	LEAL  (R9)(R9*2), R9
+	MOVL  R9, 4(AX)
+	ADDQ  DX, R8
+	MOVL  (R8), R9
+	LEAL  (R9)(R9*2), R9
+	MOVL  R9, 12(AX)
+	ADDQ  DX, R8
+	MOVL  (R8), R9
+	LEAL  (R9)(R9*2), R9
+	MOVL  R9, 8(AX)
+	ADDQ  DX, R8
+	MOVL  (R8), R9
+	LEAL  (R9)(R9*2), R9
+	MOVL  R9, 16(AX)
+	ADDQ  DX, R8
+	MOVQ  DI, R8
+	IMULQ BX, R8
+	ADDQ  weights+24(FP), R8
+	LEAQ  (BX)(BX*2), R9
+	MOVQ  pairs+56(FP), R10
+
+pair:
+	VPBROADCASTQ (R8), Y2
+	VPBROADCASTQ (R8)(BX*2), X3
+	VINSERTI128  $0x01, X3, Y2, Y2
+	VPAND        Y1, Y2, Y3
+	VPSRAD       $0x0b, Y2, Y2
+	VPSHUFB      Y0, Y2, Y2
+	VPSHUFB      Y0, Y3, Y3
+	VMOVDQU      Y2, (CX)
+	VMOVDQU      Y3, 64(CX)
+	VPBROADCASTQ (R8)(BX*1), Y2
+	VPBROADCASTQ (R8)(R9*1), X3
+	VINSERTI128  $0x01, X3, Y2, Y2
+	VPAND        Y1, Y2, Y3
+	VPSRAD       $0x0b, Y2, Y2
+	VPSHUFB      Y0, Y2, Y2
+	VPSHUFB      Y0, Y3, Y3
+	VMOVDQU      Y2, 32(CX)
+	VMOVDQU      Y3, 96(CX)
+	ADDQ         $0x08, R8
+	ADDQ         $0x00000080, CX
+	DECQ         R10
+	JNZ          pair
+	ADDQ         $0x14, AX
+	CMPQ         DI, SI
+	JE           done
+	ADDQ         $0x04, DI
+	CMPQ         DI, SI
+	CMOVQGT      SI, DI
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET

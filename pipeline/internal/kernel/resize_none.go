@@ -17,3 +17,15 @@ func resizeVerticalAVX512(_, _ *byte, _ int, _ *int32, _, _ int) {
 func resizeHorizontalAVX512(_ *byte, _ int, _ *byte, _, _ int, _, _ *int32, _, _ int) {
 	panic("kernel: built without assembly")
 }
+
+func triangleAVX2(_, _, _ *int32, _, _, _, _, _ int, _, _, _ float64) (end, longest, zeros int32) {
+	panic("kernel: built without assembly")
+}
+
+func packVerticalAVX2(_, _ *int32, _ int) (large int) {
+	panic("kernel: built without assembly")
+}
+
+func groupTapsAVX2(_, _, _, _ *int32, _, _, _, _ int) {
+	panic("kernel: built without assembly")
+}

@@ -19,3 +19,20 @@ func resizeVerticalAVX2(dst *byte, src *byte, stride int, weights *int32, taps i
 //
 //go:noescape
 func resizeHorizontalAVX2(dst *byte, dstStride int, src *byte, srcStride int, rows int, weights *int32, places *int32, groups int, pairs int)
+
+// triangleAVX2 makes the taps of n ≥ 4 outputs, see Triangle.Weigh, but that first weights may be 0, in which case zeros is not 0;
+// first is relative to lo. Of the weights behind count it writes one at most. in is at most 1<<28.
+//
+//go:noescape
+func triangleAVX2(first *int32, count *int32, weights *int32, stride int, n int, from int, in int, lo int, scale float64, reach float64, inverse float64) (end int32, longest int32, zeros int32)
+
+// packVerticalAVX2 is packVertical of n ≥ 8 weights, an even number. large is not 0 when they do not fit.
+//
+//go:noescape
+func packVerticalAVX2(packed *int32, weights *int32, n int) (large int)
+
+// groupTapsAVX2 is Horizontal.groupTaps of all groups of width ≥ 4 pixels, none of which lies behind lastPlace. first and weights
+// are those of the pixel that comes first in a row; the next pixel's lie step and stride dwords further on.
+//
+//go:noescape
+func groupTapsAVX2(places *int32, packed *int32, first *int32, weights *int32, step int, stride int, width int, pairs int)

@@ -2,6 +2,8 @@
 package asm
 
 import (
+	"math"
+
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
@@ -75,6 +77,24 @@ func Dwords(name string, v int) operand.Mem {
 	m := build.GLOBL(name, attributes)
 	for i := range 4 * Lanes {
 		build.DATA(4*i, operand.U32(uint32(int32(v))))
+	}
+	return m
+}
+
+// Doubles makes a constant of a vector's length that repeats v.
+func Doubles(name string, v float64) operand.Mem {
+	m := build.GLOBL(name, attributes)
+	for i := range 2 * Lanes {
+		build.DATA(8*i, operand.U64(math.Float64bits(v)))
+	}
+	return m
+}
+
+// Lane makes a constant of 16 bytes that holds the dwords v.
+func Lane(name string, v ...int) operand.Mem {
+	m := build.GLOBL(name, attributes)
+	for i, x := range v {
+		build.DATA(4*i, operand.U32(uint32(int32(x))))
 	}
 	return m
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
-const weightBits = 22
+const (
+	weightBits = 22
+	lowBits    = 11 // horizontal cuts a weight here
+)
 
 func main() {
 	wide := flag.Bool("avx512", false, "write kernels of AVX-512")
@@ -27,6 +30,9 @@ func main() {
 	} else {
 		vertical()
 		horizontal()
+		triangle()
+		packVertical()
+		groupTaps()
 	}
 	Generate()
 }

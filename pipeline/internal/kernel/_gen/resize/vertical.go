@@ -75,7 +75,7 @@ func vertical() {
 	}
 	VPACKUSWB(upper[1], upper[0], upper[0])
 	asm.Move(upper[0], Mem{Base: dst})
-	nextBlock(dst, src, left)
+	nextBlock(left, 16*asm.Lanes, 1, dst, src)
 	VZEROUPPER()
 	RET()
 }
@@ -110,21 +110,25 @@ func addProducts(b Op, a, sum VecVirtual) {
 	VPADDD(a, sum, sum)
 }
 
-// nextBlock goes to label block with the next samples, moved back so that they end with the row; it falls through
-// after the last.
-func nextBlock(dst, src, left Register) {
-	block := 16 * asm.Lanes
-	SUBQ(U8(block), left)
+// nextBlock goes to label block with the next items, moved back so that they end with the row; it falls through after
+// the last. A block has so many items of size bytes, which lie at the pointers.
+func nextBlock(left Register, items, size int, pointers ...Register) {
+	SUBQ(U8(items), left)
 	JZ(LabelRef("done"))
 	step := GP64()
-	MOVQ(U32(block), step)
+	MOVQ(U32(items), step)
 	CMPQ(left, step)
 	CMOVQLT(left, step)
-	ADDQ(step, dst)
-	ADDQ(step, src)
-	CMPQ(left, U8(block))
+	for _, p := range pointers {
+		if size == 1 {
+			ADDQ(step, p)
+		} else {
+			LEAQ(Mem{Base: p, Index: step, Scale: uint8(size)}, p)
+		}
+	}
+	CMPQ(left, U8(items))
 	JGE(LabelRef("block"))
-	MOVQ(U32(block), left)
+	MOVQ(U32(items), left)
 	JMP(LabelRef("block"))
 	Label("done")
 }
