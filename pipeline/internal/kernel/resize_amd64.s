@@ -393,6 +393,18 @@ stored:
 	VZEROUPPER
 	RET
 
+DATA resizeFour<>+0(SB)/4, $0x00000000
+DATA resizeFour<>+4(SB)/4, $0x00000001
+DATA resizeFour<>+8(SB)/4, $0x00000002
+DATA resizeFour<>+12(SB)/4, $0x00000003
+GLOBL resizeFour<>(SB), RODATA|NOPTR, $16
+
+DATA resizeAbsolute<>+0(SB)/8, $0x7fffffffffffffff
+DATA resizeAbsolute<>+8(SB)/8, $0x7fffffffffffffff
+DATA resizeAbsolute<>+16(SB)/8, $0x7fffffffffffffff
+DATA resizeAbsolute<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL resizeAbsolute<>(SB), RODATA|NOPTR, $32
+
 DATA resizeUnit<>+0(SB)/8, $0x4150000000000000
 DATA resizeUnit<>+8(SB)/8, $0x4150000000000000
 DATA resizeUnit<>+16(SB)/8, $0x4150000000000000
@@ -409,18 +421,6 @@ DATA resizeOne<>+24(SB)/4, $0x00000001
 DATA resizeOne<>+28(SB)/4, $0x00000001
 GLOBL resizeOne<>(SB), RODATA|NOPTR, $32
 
-DATA resizeFour<>+0(SB)/4, $0x00000000
-DATA resizeFour<>+4(SB)/4, $0x00000001
-DATA resizeFour<>+8(SB)/4, $0x00000002
-DATA resizeFour<>+12(SB)/4, $0x00000003
-GLOBL resizeFour<>(SB), RODATA|NOPTR, $16
-
-DATA resizeAbsolute<>+0(SB)/8, $0x7fffffffffffffff
-DATA resizeAbsolute<>+8(SB)/8, $0x7fffffffffffffff
-DATA resizeAbsolute<>+16(SB)/8, $0x7fffffffffffffff
-DATA resizeAbsolute<>+24(SB)/8, $0x7fffffffffffffff
-GLOBL resizeAbsolute<>(SB), RODATA|NOPTR, $32
-
 // func triangleAVX2(first *int32, count *int32, weights *int32, stride int, n int, from int, in int, lo int, scale float64, reach float64, inverse float64) (end int32, longest int32, zeros int32)
 // Requires: AVX, AVX2, CMOV
 TEXT ·triangleAVX2(SB), NOSPLIT, $0-100
@@ -435,146 +435,191 @@ TEXT ·triangleAVX2(SB), NOSPLIT, $0-100
 	VBROADCASTSD inverse+80(FP), Y2
 	VPXOR        X3, X3, X3
 	VPXOR        X4, X4, X4
-	XORL         DI, DI
-	MOVQ         from+40(FP), R8
-	MOVQ         n+32(FP), R9
-	SUBQ         $0x04, R9
+	VPXOR        X5, X5, X5
+	MOVQ         from+40(FP), DI
+	MOVQ         n+32(FP), R8
+	SUBQ         $0x04, R8
 
 outputs:
-	VMOVD        R8, X7
-	VPBROADCASTD X7, X7
-	VPADDD       resizeFour<>+0(SB), X7, X7
-	VCVTDQ2PD    X7, Y7
-	VADDPD       Y0, Y7, Y7
-	VBROADCASTSD scale+64(FP), Y6
-	VMULPD       Y6, Y7, Y6
-	VBROADCASTSD reach+72(FP), Y8
-	VSUBPD       Y8, Y6, Y7
-	VADDPD       Y0, Y7, Y7
-	VCVTTPD2DQY  Y7, X5
-	VPXOR        X7, X7, X7
-	VPMAXSD      X7, X5, X5
-	VADDPD       Y8, Y6, Y7
-	VADDPD       Y0, Y7, Y7
-	VCVTTPD2DQY  Y7, X8
-	VPBROADCASTD in+48(FP), X7
-	VPMINSD      X7, X8, X8
-	VCVTDQ2PD    X8, Y7
-	VPSUBD       X5, X8, X8
-	VPSHUFD      $0x4e, X8, X9
-	VPMAXSD      X8, X9, X9
-	VPSHUFD      $0xb1, X9, X8
-	VPMAXSD      X9, X8, X8
-	VMOVD        X8, R10
-	VCVTDQ2PD    X5, Y9
-	VXORPD       Y8, Y8, Y8
-	MOVL         R10, R11
+	VMOVD        DI, X8
+	VPBROADCASTD X8, X8
+	VPADDD       resizeFour<>+0(SB), X8, X8
+	VCVTDQ2PD    X8, Y8
+	VADDPD       Y0, Y8, Y8
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y8, Y7
+	VBROADCASTSD reach+72(FP), Y9
+	VSUBPD       Y9, Y7, Y8
+	VADDPD       Y0, Y8, Y8
+	VCVTTPD2DQY  Y8, X6
+	VPXOR        X8, X8, X8
+	VPMAXSD      X8, X6, X6
+	VADDPD       Y9, Y7, Y8
+	VADDPD       Y0, Y8, Y8
+	VCVTTPD2DQY  Y8, X9
+	VPBROADCASTD in+48(FP), X8
+	VPMINSD      X8, X9, X9
+	VCVTDQ2PD    X9, Y8
+	VPSUBD       X6, X9, X9
+	VPSHUFD      $0x4e, X9, X10
+	VPMAXSD      X9, X10, X10
+	VPSHUFD      $0xb1, X10, X9
+	VPMAXSD      X10, X9, X9
+	VMOVD        X9, R9
+	VCVTDQ2PD    X6, Y10
+	VSUBPD       Y7, Y10, Y11
+	VADDPD       Y0, Y11, Y11
+	VMULPD       Y2, Y11, Y11
+	VANDPD       resizeAbsolute<>+0(SB), Y11, Y11
+	VSUBPD       Y11, Y1, Y11
+	VXORPD       Y9, Y9, Y9
+	VMAXPD       Y9, Y11, Y11
+	VCMPPD       $0x01, Y8, Y10, Y9
+	VANDPD       Y9, Y11, Y11
+	VADDPD       Y1, Y10, Y10
+	VSUBPD       Y7, Y10, Y12
+	VADDPD       Y0, Y12, Y12
+	VMULPD       Y2, Y12, Y12
+	VANDPD       resizeAbsolute<>+0(SB), Y12, Y12
+	VSUBPD       Y12, Y1, Y12
+	VXORPD       Y9, Y9, Y9
+	VMAXPD       Y9, Y12, Y12
+	VCMPPD       $0x01, Y8, Y10, Y9
+	VANDPD       Y9, Y12, Y12
+	VADDPD       Y1, Y10, Y10
+	VADDPD       Y12, Y11, Y9
+	MOVL         R9, R10
+	SUBL         $0x02, R10
+	JLE          summed
 
 sum:
-	VSUBPD    Y6, Y9, Y10
-	VADDPD    Y0, Y10, Y10
-	VMULPD    Y2, Y10, Y10
-	VANDPD    resizeAbsolute<>+0(SB), Y10, Y10
-	VSUBPD    Y10, Y1, Y10
-	VXORPD    Y11, Y11, Y11
-	VMAXPD    Y11, Y10, Y10
-	VCMPPD    $0x01, Y7, Y9, Y11
-	VANDPD    Y11, Y10, Y10
-	VADDPD    Y1, Y9, Y9
-	VADDPD    Y10, Y8, Y8
-	DECL      R11
+	VSUBPD    Y7, Y10, Y13
+	VADDPD    Y0, Y13, Y13
+	VMULPD    Y2, Y13, Y13
+	VANDPD    resizeAbsolute<>+0(SB), Y13, Y13
+	VSUBPD    Y13, Y1, Y13
+	VXORPD    Y14, Y14, Y14
+	VMAXPD    Y14, Y13, Y13
+	VCMPPD    $0x01, Y8, Y10, Y14
+	VANDPD    Y14, Y13, Y13
+	VADDPD    Y1, Y10, Y10
+	VADDPD    Y13, Y9, Y9
+	DECL      R10
 	JNZ       sum
-	VPXOR     X10, X10, X10
-	VPXOR     X11, X11, X11
-	VCVTDQ2PD X5, Y9
-	MOVQ      DX, R11
+	VCVTDQ2PD X6, Y10
+	VADDPD    Y1, Y10, Y10
+	VADDPD    Y1, Y10, Y10
+
+summed:
+	VPXOR       X13, X13, X13
+	VPXOR       X14, X14, X14
+	MOVQ        DX, R10
+	VDIVPD      Y9, Y11, Y11
+	VMULPD      resizeUnit<>+0(SB), Y11, Y11
+	VADDPD      Y0, Y11, Y11
+	VCVTTPD2DQY Y11, X15
+	VPADDD      resizeOne<>+0(SB), X14, X14
+	VPSIGND     X15, X14, X11
+	VPMAXSD     X11, X13, X13
+	VDIVPD      Y9, Y12, Y12
+	VMULPD      resizeUnit<>+0(SB), Y12, Y12
+	VADDPD      Y0, Y12, Y12
+	VCVTTPD2DQY Y12, X12
+	VPADDD      resizeOne<>+0(SB), X14, X14
+	VPSIGND     X12, X14, X11
+	VPMAXSD     X11, X13, X13
+	VPUNPCKLDQ  X12, X15, X11
+	VPUNPCKHDQ  X12, X15, X12
+	VMOVQ       X11, (R10)
+	VMOVHPS     X11, (R10)(BX*1)
+	VMOVQ       X12, (R10)(BX*2)
+	VMOVHPS     X12, (R10)(SI*1)
+	VPXOR       X11, X11, X11
+	VPCMPEQD    X11, X15, X15
+	VPOR        X15, X5, X5
 
 twoTaps:
-	VSUBPD       Y6, Y9, Y12
-	VADDPD       Y0, Y12, Y12
-	VMULPD       Y2, Y12, Y12
-	VANDPD       resizeAbsolute<>+0(SB), Y12, Y12
-	VSUBPD       Y12, Y1, Y12
-	VXORPD       Y13, Y13, Y13
-	VMAXPD       Y13, Y12, Y12
-	VCMPPD       $0x01, Y7, Y9, Y13
-	VANDPD       Y13, Y12, Y12
-	VADDPD       Y1, Y9, Y9
-	VDIVPD       Y8, Y12, Y12
-	VMULPD       resizeUnit<>+0(SB), Y12, Y12
-	VADDPD       Y0, Y12, Y12
-	VCVTTPD2DQY  Y12, X13
-	VPADDD       resizeOne<>+0(SB), X11, X11
-	VPSIGND      X13, X11, X12
-	VPMAXSD      X12, X10, X10
-	VSUBPD       Y6, Y9, Y12
-	VADDPD       Y0, Y12, Y12
-	VMULPD       Y2, Y12, Y12
-	VANDPD       resizeAbsolute<>+0(SB), Y12, Y12
-	VSUBPD       Y12, Y1, Y12
-	VXORPD       Y14, Y14, Y14
-	VMAXPD       Y14, Y12, Y12
-	VCMPPD       $0x01, Y7, Y9, Y14
-	VANDPD       Y14, Y12, Y12
-	VADDPD       Y1, Y9, Y9
-	VDIVPD       Y8, Y12, Y12
-	VMULPD       resizeUnit<>+0(SB), Y12, Y12
-	VADDPD       Y0, Y12, Y12
-	VCVTTPD2DQY  Y12, X14
-	VPADDD       resizeOne<>+0(SB), X11, X11
-	VPSIGND      X14, X11, X12
-	VPMAXSD      X12, X10, X10
-	VPUNPCKHDQ   X14, X13, X12
-	VPUNPCKLDQ   X14, X13, X13
-	VMOVQ        X13, (R11)
-	VMOVHPS      X13, (R11)(BX*1)
-	VMOVQ        X12, (R11)(BX*2)
-	VMOVHPS      X12, (R11)(SI*1)
-	ADDQ         $0x08, R11
-	SUBL         $0x02, R10
-	JG           twoTaps
-	VMOVDQU      X10, (CX)
-	VPMAXSD      X10, X4, X4
-	VPADDD       X5, X10, X10
-	VPMAXSD      X10, X3, X3
-	VPBROADCASTD lo+56(FP), X10
-	VPSUBD       X10, X5, X5
-	VMOVDQU      X5, (AX)
-	VMOVD        (DX), X5
-	VPINSRD      $0x01, (DX)(BX*1), X5, X5
-	VPINSRD      $0x02, (DX)(BX*2), X5, X5
-	VPINSRD      $0x03, (DX)(SI*1), X5, X5
-	VPXOR        X6, X6, X6
-	VPCMPEQD     X6, X5, X5
-	VPMOVMSKB    X5, R10
-	ORL          R10, DI
-	TESTQ        R9, R9
+	SUBL        $0x02, R9
+	JLE         written
+	ADDQ        $0x08, R10
+	VSUBPD      Y7, Y10, Y11
+	VADDPD      Y0, Y11, Y11
+	VMULPD      Y2, Y11, Y11
+	VANDPD      resizeAbsolute<>+0(SB), Y11, Y11
+	VSUBPD      Y11, Y1, Y11
+	VXORPD      Y12, Y12, Y12
+	VMAXPD      Y12, Y11, Y11
+	VCMPPD      $0x01, Y8, Y10, Y12
+	VANDPD      Y12, Y11, Y11
+	VADDPD      Y1, Y10, Y10
+	VSUBPD      Y7, Y10, Y12
+	VADDPD      Y0, Y12, Y12
+	VMULPD      Y2, Y12, Y12
+	VANDPD      resizeAbsolute<>+0(SB), Y12, Y12
+	VSUBPD      Y12, Y1, Y12
+	VXORPD      Y15, Y15, Y15
+	VMAXPD      Y15, Y12, Y12
+	VCMPPD      $0x01, Y8, Y10, Y15
+	VANDPD      Y15, Y12, Y12
+	VADDPD      Y1, Y10, Y10
+	VDIVPD      Y9, Y11, Y11
+	VMULPD      resizeUnit<>+0(SB), Y11, Y11
+	VADDPD      Y0, Y11, Y11
+	VCVTTPD2DQY Y11, X15
+	VPADDD      resizeOne<>+0(SB), X14, X14
+	VPSIGND     X15, X14, X11
+	VPMAXSD     X11, X13, X13
+	VDIVPD      Y9, Y12, Y12
+	VMULPD      resizeUnit<>+0(SB), Y12, Y12
+	VADDPD      Y0, Y12, Y12
+	VCVTTPD2DQY Y12, X12
+	VPADDD      resizeOne<>+0(SB), X14, X14
+	VPSIGND     X12, X14, X11
+	VPMAXSD     X11, X13, X13
+	VPUNPCKLDQ  X12, X15, X11
+	VPUNPCKHDQ  X12, X15, X12
+	VMOVQ       X11, (R10)
+	VMOVHPS     X11, (R10)(BX*1)
+	VMOVQ       X12, (R10)(BX*2)
+	VMOVHPS     X12, (R10)(SI*1)
+	JMP         twoTaps
+
+written:
+	VMOVDQU      X13, (CX)
+	VPMAXSD      X13, X4, X4
+	VPADDD       X6, X13, X13
+	VPMAXSD      X13, X3, X3
+	VPBROADCASTD lo+56(FP), X13
+	VPSUBD       X13, X6, X6
+	VMOVDQU      X6, (AX)
+	TESTQ        R8, R8
 	JZ           done
-	MOVQ         $0x00000004, R10
-	CMPQ         R9, R10
-	CMOVQLT      R9, R10
-	SUBQ         R10, R9
-	ADDQ         R10, R8
-	LEAQ         (AX)(R10*4), AX
-	LEAQ         (CX)(R10*4), CX
-	IMULQ        BX, R10
-	ADDQ         R10, DX
+	MOVQ         $0x00000004, R9
+	CMPQ         R8, R9
+	CMOVQLT      R8, R9
+	SUBQ         R9, R8
+	ADDQ         R9, DI
+	LEAQ         (AX)(R9*4), AX
+	LEAQ         (CX)(R9*4), CX
+	IMULQ        BX, R9
+	ADDQ         R9, DX
 	JMP          outputs
 
 done:
-	VPSHUFD $0x4e, X3, X0
-	VPMAXSD X3, X0, X0
-	VPSHUFD $0xb1, X0, X1
-	VPMAXSD X0, X1, X1
-	VMOVD   X1, AX
-	MOVL    AX, end+88(FP)
-	VPSHUFD $0x4e, X4, X0
-	VPMAXSD X4, X0, X0
-	VPSHUFD $0xb1, X0, X1
-	VPMAXSD X0, X1, X1
-	VMOVD   X1, AX
-	MOVL    AX, longest+92(FP)
-	MOVL    DI, zeros+96(FP)
+	VPSHUFD   $0x4e, X3, X0
+	VPMAXSD   X3, X0, X0
+	VPSHUFD   $0xb1, X0, X1
+	VPMAXSD   X0, X1, X1
+	VMOVD     X1, AX
+	MOVL      AX, end+88(FP)
+	VPSHUFD   $0x4e, X4, X0
+	VPMAXSD   X4, X0, X0
+	VPSHUFD   $0xb1, X0, X1
+	VPMAXSD   X0, X1, X1
+	VMOVD     X1, AX
+	MOVL      AX, longest+92(FP)
+	VPMOVMSKB X5, AX
+	MOVL      AX, zeros+96(FP)
 	VZEROUPPER
 	RET
 

@@ -14,15 +14,17 @@ import (
 type fourTriangles struct {
 	half, one, inverse VecVirtual
 	absolute           Mem
+	unit, ones         Mem
 	center, place, end VecVirtual // place is the source pixel whose weights come next, end where they end
+	total              VecVirtual
 }
 
 // triangle makes the taps of four outputs at a time; the last four overlap the ones before. Every double is what the
 // scalar loop makes, by the same operations in the same order: no product is fused with a sum.
 func triangle() {
-	unit, ones := asm.Doubles("resizeUnit", 1<<weightBits), asm.Dwords("resizeOne", 1)
 	lanes := asm.Lane("resizeFour", 0, 1, 2, 3)
-	absolute := asm.Doubles("resizeAbsolute", math.Float64frombits(math.MaxInt64))
+	absolute, unit := asm.Doubles("resizeAbsolute", math.Float64frombits(math.MaxInt64)), asm.Doubles("resizeUnit", 1<<weightBits)
+	ones := asm.Dwords("resizeOne", 1)
 	TEXT("triangleAVX2", NOSPLIT,
 		"func(first, count, weights *int32, stride, n, from, in, lo int, scale, reach, inverse float64) (end, longest, zeros int32)")
 	Pragma("noescape")
@@ -33,21 +35,21 @@ func triangle() {
 	SHLQ(U8(2), stride)
 	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
 	rows := [4]Mem{{}, {Index: stride, Scale: 1}, {Index: stride, Scale: 2}, {Index: stride3, Scale: 1}}
-	four := fourTriangles{half: YMM(), one: YMM(), inverse: YMM(), absolute: absolute}
+	four := fourTriangles{half: YMM(), one: YMM(), inverse: YMM(), absolute: absolute, unit: unit, ones: ones}
 	asm.Move(asm.Doubles("resizeHalf", 0.5), four.half)
 	asm.Move(asm.Doubles("resizeUnity", 1), four.one)
 	VBROADCASTSD(param("inverse"), four.inverse)
-	ends, longest, zeros := XMM(), XMM(), GP32()
-	VPXOR(ends, ends, ends)
-	VPXOR(longest, longest, longest)
-	XORL(zeros, zeros)
+	ends, longest, zeros := XMM(), XMM(), XMM()
+	for _, v := range []VecVirtual{ends, longest, zeros} {
+		VPXOR(v, v, v)
+	}
 	output, left := asm.Pointer("from"), asm.Pointer("n")
 	SUBQ(U8(4), left)
 
 	Label("outputs")
 	begin, taps := four.begin(output, lanes)
-	sum := four.sum(begin, taps)
-	used := four.quantise(begin, taps, weights, rows, sum, unit, ones)
+	two := four.sum(begin, taps)
+	used := four.quantise(two, taps, weights, rows, zeros)
 	VMOVDQU(used, Mem{Base: count})
 	VPMAXSD(used, longest, longest)
 	VPADDD(begin, used, used)
@@ -55,7 +57,6 @@ func triangle() {
 	VPBROADCASTD(param("lo"), used)
 	VPSUBD(used, begin, begin)
 	VMOVDQU(begin, Mem{Base: first})
-	noteZeros(weights, rows, zeros)
 
 	TESTQ(left, left)
 	JZ(LabelRef("done"))
@@ -73,7 +74,9 @@ func triangle() {
 	Label("done")
 	Store(largestOf(ends), Return("end"))
 	Store(largestOf(longest), Return("longest"))
-	Store(zeros, Return("zeros"))
+	mask := GP32()
+	VPMOVMSKB(zeros, mask)
+	Store(mask, Return("zeros"))
 	VZEROUPPER()
 	RET()
 }
@@ -123,72 +126,74 @@ func (t *fourTriangles) next() (x VecVirtual) {
 	return x
 }
 
-// sum adds the weights up, each to those before.
-func (t *fourTriangles) sum(begin VecVirtual, taps Register) (sum VecVirtual) {
-	sum, t.place = YMM(), YMM()
+// sum adds the weights up, each to those before, and returns the first two.
+func (t *fourTriangles) sum(begin VecVirtual, taps Register) (two [2]VecVirtual) {
+	t.total, t.place = YMM(), YMM()
 	VCVTDQ2PD(begin, t.place)
-	VXORPD(sum, sum, sum)
+	two = [2]VecVirtual{t.next(), t.next()}
+	VADDPD(two[1], two[0], t.total)
 	n := GP32()
 	MOVL(taps, n)
+	SUBL(U8(2), n)
+	JLE(LabelRef("summed"))
 	Label("sum")
-	VADDPD(t.next(), sum, sum)
+	VADDPD(t.next(), t.total, t.total)
 	DECL(n)
 	JNZ(LabelRef("sum"))
-	return sum
+	VCVTDQ2PD(begin, t.place)
+	VADDPD(t.one, t.place, t.place)
+	VADDPD(t.one, t.place, t.place)
+	Label("summed")
+	return two
 }
 
-// quantise writes the weights in twos; used is how many an output has without the zeros at its end.
-func (t *fourTriangles) quantise(begin VecVirtual, taps Register, weights Register, rows [4]Mem, sum VecVirtual, unit, ones Mem) (used VecVirtual) {
+// quantise writes the weights in twos; used is how many an output has without the zeros at its end. Where the first of
+// all is 0, it makes zeros all ones.
+func (t *fourTriangles) quantise(two [2]VecVirtual, taps, weights Register, rows [4]Mem, zeros VecVirtual) (used VecVirtual) {
 	used = XMM()
-	number := XMM()
+	number, none, w := XMM(), XMM(), GP64()
 	VPXOR(used, used, used)
 	VPXOR(number, number, number)
-	VCVTDQ2PD(begin, t.place)
-	w := GP64()
 	MOVQ(weights, w)
+	first := t.write(two, w, rows, number, used)
+	VPXOR(none, none, none)
+	VPCMPEQD(none, first, first)
+	VPOR(first, zeros, zeros)
 	Label("twoTaps")
+	SUBL(U8(2), taps)
+	JLE(LabelRef("written"))
+	ADDQ(U8(8), w)
+	t.write([2]VecVirtual{t.next(), t.next()}, w, rows, number, used)
+	JMP(LabelRef("twoTaps"))
+	Label("written")
+	return used
+}
+
+// write writes two weights of each output and counts them up in number. It returns the first.
+func (t *fourTriangles) write(two [2]VecVirtual, w Register, rows [4]Mem, number, used VecVirtual) (first VecVirtual) {
 	var q [2]VecVirtual
-	for i := range q {
-		x, here := t.next(), XMM()
+	for i, x := range two {
+		here := XMM()
 		q[i] = XMM()
-		VDIVPD(sum, x, x)
-		VMULPD(unit, x, x)
+		VDIVPD(t.total, x, x)
+		VMULPD(t.unit, x, x)
 		VADDPD(t.half, x, x)
 		VCVTTPD2DQY(x, q[i])
-		VPADDD(ones, number, number)
+		VPADDD(t.ones, number, number)
 		VPSIGND(q[i], number, here) // 0 where the weight is
 		VPMAXSD(here, used, used)
 	}
-	high := XMM()
+	low, high := XMM(), XMM()
+	VPUNPCKLDQ(q[1], q[0], low)
 	VPUNPCKHDQ(q[1], q[0], high)
-	VPUNPCKLDQ(q[1], q[0], q[0])
-	for i, v := range []VecVirtual{q[0], high} {
+	for i, v := range []VecVirtual{low, high} {
 		for j, store := range []func(...Op){func(o ...Op) { VMOVQ(o[0], o[1]) }, VMOVHPS} {
 			m := rows[2*i+j]
 			m.Base = w
 			store(v, m)
 		}
 	}
-	ADDQ(U8(8), w)
-	SUBL(U8(2), taps)
-	JG(LabelRef("twoTaps"))
-	return used
-}
-
-// noteZeros makes zeros other than 0 when an output's first weight is 0.
-func noteZeros(weights Register, rows [4]Mem, zeros Register) {
-	heads, none, mask := XMM(), XMM(), GP32()
-	for i, m := range rows {
-		if m.Base = weights; i == 0 {
-			VMOVD(m, heads)
-		} else {
-			VPINSRD(U8(i), m, heads, heads)
-		}
-	}
-	VPXOR(none, none, none)
-	VPCMPEQD(none, heads, heads)
-	VPMOVMSKB(heads, mask)
-	ORL(mask, zeros)
+	return q[0]
 }
 
 // largestOf is the largest dword of v, which is left as it is.
