@@ -97,6 +97,12 @@ func packVertical(packed, w []int32) bool {
 	return fits
 }
 
+// mixes tells whether row i is a mix of two, whose weights have the sum 1: so are most rows of an enlargement.
+func (v *Vertical) mixes(i int) bool {
+	w := v.taps.weights(i)
+	return v.vector && len(w) == 2 && min(w[0], w[1]) >= 0 && w[0]+w[1] == 1<<WeightBits
+}
+
 // Row makes row i. src begins at row First[i]; row j of it is the len(dst) samples at src[j*stride:]. Nothing behind
 // the last of them is read. It panics when src is too short.
 func (v *Vertical) Row(i int, dst, src []byte, stride int) {
@@ -107,6 +113,10 @@ func (v *Vertical) Row(i int, dst, src []byte, stride int) {
 	count := int(v.taps.Count[i])
 	src = src[:(count-1)*stride+n]
 	switch {
+	case v.mixes(i) && v.wide && n >= 64:
+		mixRowsAVX512(&dst[0], &src[0], &src[stride], int(v.taps.weights(i)[1]), n)
+	case v.mixes(i) && n >= 32:
+		mixRowsAVX2(&dst[0], &src[0], &src[stride], int(v.taps.weights(i)[1]), n)
 	case v.fits && v.wide && n >= 64:
 		resizeVerticalAVX512(&dst[0], &src[0], stride, &v.packed[i*v.taps.Stride], count, n)
 	case v.fits && n >= 32:

@@ -114,6 +114,68 @@ done:
 	VZEROUPPER
 	RET
 
+// func mixRowsAVX2(dst *byte, first *byte, second *byte, weight int, n int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mixRowsAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         first+8(FP), CX
+	MOVQ         second+16(FP), DX
+	MOVL         $0x00ff00ff, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00200020, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         weight+24(FP), BX
+	VMOVD        BX, X2
+	VPBROADCASTW X2, Y2
+	ADDQ         $0x00008000, BX
+	SHRQ         $0x10, BX
+	VMOVD        BX, X3
+	VPBROADCASTW X3, Y3
+	MOVQ         n+32(FP), BX
+
+block:
+	VMOVDQU (CX), Y4
+	VMOVDQU (DX), Y5
+	VPAND   Y0, Y4, Y6
+	VPAND   Y0, Y5, Y7
+	VPSUBW  Y6, Y7, Y7
+	VPMULHW Y2, Y7, Y8
+	VPMULLW Y3, Y7, Y7
+	VPADDW  Y1, Y8, Y8
+	VPADDW  Y8, Y7, Y7
+	VPSRAW  $0x06, Y7, Y7
+	VPADDW  Y6, Y7, Y7
+	VPSRLW  $0x08, Y4, Y4
+	VPSRLW  $0x08, Y5, Y5
+	VPSUBW  Y4, Y5, Y5
+	VPMULHW Y2, Y5, Y6
+	VPMULLW Y3, Y5, Y5
+	VPADDW  Y1, Y6, Y6
+	VPADDW  Y6, Y5, Y5
+	VPSRAW  $0x06, Y5, Y5
+	VPADDW  Y4, Y5, Y5
+	VPSLLW  $0x08, Y5, Y5
+	VPOR    Y5, Y7, Y7
+	VMOVDQU Y7, (AX)
+	SUBQ    $0x20, BX
+	JZ      done
+	MOVQ    $0x00000020, SI
+	CMPQ    BX, SI
+	CMOVQLT BX, SI
+	ADDQ    SI, AX
+	ADDQ    SI, CX
+	ADDQ    SI, DX
+	CMPQ    BX, $0x20
+	JGE     block
+	MOVQ    $0x00000020, BX
+	JMP     block
+
+done:
+	VZEROUPPER
+	RET
+
 DATA resizeTaps01<>+0(SB)/1, $0x00
 DATA resizeTaps01<>+1(SB)/1, $0xff
 DATA resizeTaps01<>+2(SB)/1, $0x03

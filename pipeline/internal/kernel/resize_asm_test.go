@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -84,6 +85,74 @@ func TestVectorsGroupTapsAsGoDoes(t *testing.T) {
 	}
 	if late < 100 || late > 900 {
 		t.Errorf("%d have taps behind the last place", late)
+	}
+}
+
+// mixes are the kernels that mix two rows, by the fewest samples that they take.
+var mixes = map[int]func(dst, first, second *byte, weight, n int){32: mixRowsAVX2, 64: mixRowsAVX512}
+
+// All samples of two rows are mixed as Go sums them.
+func TestVectorsMixAsGoDoes(t *testing.T) {
+	skipWithoutVectors(t)
+	r := rand.New(rand.NewPCG(7, 7))
+	weights := []int32{0, 1, 1<<15 - 1, 1 << 15, 1<<15 + 1, 1<<16 - 1, 1 << 16, 1 << 21, 1<<22 - 1<<15, 1<<22 - 1, 1 << 22}
+	for range 100 {
+		weights = append(weights, r.Int32N(1<<22))
+	}
+	const n = 1 << 16
+	src, want, got := make([]byte, 2*n), make([]byte, n), make([]byte, n)
+	for i := range n {
+		src[i], src[n+i] = byte(i), byte(i>>8)
+	}
+	for _, w := range weights {
+		verticalClipped(want, src, n, []int32{1<<22 - w, w})
+		for least, mix := range mixes {
+			if least == 64 && Levels()[0] != AVX512 {
+				continue
+			}
+			clear(got)
+			if mix(&got[0], &src[0], &src[n], int(w), n); !bytes.Equal(got, want) {
+				t.Fatalf("%d samples at a time, weight %d: other samples", least, w)
+			}
+		}
+	}
+}
+
+// What is mixed is a row's samples, and none beside them.
+func TestMixesInBounds(t *testing.T) {
+	skipWithoutVectors(t)
+	r := rand.New(rand.NewPCG(8, 8))
+	for least, mix := range mixes {
+		if least == 64 && Levels()[0] != AVX512 {
+			continue
+		}
+		for n := least; n < 4*least; n++ {
+			for _, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+				first, second, dst := guard(t, resizeBytes(r, n)), guard(t, resizeBytes(r, n)), guard(t, make([]byte, n))
+				mix(&dst[0], &first[0], &second[0], 1<<20, n)
+				want := make([]byte, n)
+				verticalClipped(want, append(bytes.Clone(first), second...), n, []int32{3 << 20, 1 << 20})
+				if !bytes.Equal(dst, want) {
+					t.Fatalf("%d samples: %v, want %v", n, dst, want)
+				}
+			}
+		}
+	}
+}
+
+// Two weights that are no mix are summed.
+func TestResizeSumsWhatIsNoMix(t *testing.T) {
+	src := bytes.Repeat([]byte{0, 255, 255, 0, 7}, 80)
+	for _, w := range [][]int32{{3 << 21, -1 << 21}, {-1 << 21, 3 << 21}, {1 << 21, 1<<21 + 1}, {1 << 21, 1 << 20}, {1<<21 + 1<<12, 1 << 21}} {
+		taps := &Taps{First: []int32{0}, Count: []int32{2}, Weights: append(w, 0, 0), Stride: 4, Span: 2}
+		for _, level := range Levels() {
+			v, dst, want := NewVertical(level), make([]byte, 198), make([]byte, 198)
+			v.Set(taps)
+			v.Row(0, dst, src, 199)
+			if verticalClipped(want, src, 199, w); !bytes.Equal(dst, want) {
+				t.Fatalf("%s: %v: %v, want %v", level, w, dst, want)
+			}
+		}
 	}
 }
 

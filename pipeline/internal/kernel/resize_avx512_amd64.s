@@ -106,6 +106,68 @@ done:
 	VZEROUPPER
 	RET
 
+// func mixRowsAVX512(dst *byte, first *byte, second *byte, weight int, n int)
+// Requires: AVX, AVX512BW, AVX512F, CMOV
+TEXT ·mixRowsAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         first+8(FP), CX
+	MOVQ         second+16(FP), DX
+	MOVL         $0x00ff00ff, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x00200020, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         weight+24(FP), BX
+	VMOVD        BX, X2
+	VPBROADCASTW X2, Z2
+	ADDQ         $0x00008000, BX
+	SHRQ         $0x10, BX
+	VMOVD        BX, X3
+	VPBROADCASTW X3, Z3
+	MOVQ         n+32(FP), BX
+
+block:
+	VMOVDQU64 (CX), Z4
+	VMOVDQU64 (DX), Z5
+	VPANDQ    Z0, Z4, Z6
+	VPANDQ    Z0, Z5, Z7
+	VPSUBW    Z6, Z7, Z7
+	VPMULHW   Z2, Z7, Z8
+	VPMULLW   Z3, Z7, Z7
+	VPADDW    Z1, Z8, Z8
+	VPADDW    Z8, Z7, Z7
+	VPSRAW    $0x06, Z7, Z7
+	VPADDW    Z6, Z7, Z7
+	VPSRLW    $0x08, Z4, Z4
+	VPSRLW    $0x08, Z5, Z5
+	VPSUBW    Z4, Z5, Z5
+	VPMULHW   Z2, Z5, Z6
+	VPMULLW   Z3, Z5, Z5
+	VPADDW    Z1, Z6, Z6
+	VPADDW    Z6, Z5, Z5
+	VPSRAW    $0x06, Z5, Z5
+	VPADDW    Z4, Z5, Z5
+	VPSLLW    $0x08, Z5, Z5
+	VPORQ     Z5, Z7, Z7
+	VMOVDQU64 Z7, (AX)
+	SUBQ      $0x40, BX
+	JZ        done
+	MOVQ      $0x00000040, SI
+	CMPQ      BX, SI
+	CMOVQLT   BX, SI
+	ADDQ      SI, AX
+	ADDQ      SI, CX
+	ADDQ      SI, DX
+	CMPQ      BX, $0x40
+	JGE       block
+	MOVQ      $0x00000040, BX
+	JMP       block
+
+done:
+	VZEROUPPER
+	RET
+
 DATA resizeTaps01<>+0(SB)/1, $0x00
 DATA resizeTaps01<>+1(SB)/1, $0xff
 DATA resizeTaps01<>+2(SB)/1, $0x03

@@ -11,6 +11,12 @@ package kernel
 //go:noescape
 func resizeVerticalAVX512(dst *byte, src *byte, stride int, weights *int32, taps int, n int)
 
+// mixRowsAVX512 makes n ≥ 64 samples of one row from two: first + (second−first)·weight, where 0 ≤ weight ≤ 1<<22 is that of the
+// second, rounded as resizeVertical rounds.
+//
+//go:noescape
+func mixRowsAVX512(dst *byte, first *byte, second *byte, weight int, n int)
+
 // resizeHorizontalAVX512 is resizeHorizontalAVX2, but that it writes every group exactly.
 //
 //go:noescape

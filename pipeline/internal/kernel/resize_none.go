@@ -29,3 +29,11 @@ func packVerticalAVX2(_, _ *int32, _ int) (large int) {
 func groupTapsAVX2(_, _, _, _ *int32, _, _, _, _ int) {
 	panic("kernel: built without assembly")
 }
+
+func mixRowsAVX2(_, _, _ *byte, _, _ int) {
+	panic("kernel: built without assembly")
+}
+
+func mixRowsAVX512(_, _, _ *byte, _, _ int) {
+	panic("kernel: built without assembly")
+}

@@ -11,6 +11,12 @@ package kernel
 //go:noescape
 func resizeVerticalAVX2(dst *byte, src *byte, stride int, weights *int32, taps int, n int)
 
+// mixRowsAVX2 makes n ≥ 32 samples of one row from two: first + (second−first)·weight, where 0 ≤ weight ≤ 1<<22 is that of the
+// second, rounded as resizeVertical rounds.
+//
+//go:noescape
+func mixRowsAVX2(dst *byte, first *byte, second *byte, weight int, n int)
+
 // resizeHorizontalAVX2 makes groups of four pixels of rows ≥ 1 rows.
 // places holds five offsets per group: the group's in a row of dst, and where the taps of its pixels 0, 2, 1, 3 begin in a row of
 // src. weights holds four vectors per group and tap pair: upper halves of pixels 0 and 2, of 1 and 3, lower halves of both.

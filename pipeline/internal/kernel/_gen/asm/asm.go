@@ -32,6 +32,24 @@ func Zero(v reg.VecVirtual) {
 	}
 }
 
+// And makes to of the bits that a and b have both.
+func And(a operand.Op, b, to reg.VecVirtual) {
+	if Lanes == 4 {
+		build.VPANDQ(a, b, to)
+	} else {
+		build.VPAND(a, b, to)
+	}
+}
+
+// Or makes to of the bits that a or b has.
+func Or(a operand.Op, b, to reg.VecVirtual) {
+	if Lanes == 4 {
+		build.VPORQ(a, b, to)
+	} else {
+		build.VPOR(a, b, to)
+	}
+}
+
 // Move loads or stores a vector.
 func Move(from, to operand.Op) {
 	if Lanes == 4 {

@@ -26,9 +26,11 @@ func main() {
 	if *wide {
 		asm.Lanes = 4
 		vertical()
+		mix()
 		horizontalWide()
 	} else {
 		vertical()
+		mix()
 		horizontal()
 		triangle()
 		packVertical()
