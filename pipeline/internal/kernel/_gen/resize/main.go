@@ -1,6 +1,7 @@
-// Command resize writes the kernels of the two resampling passes: those of AVX2, or with -avx512 those of AVX-512.
+// Command resize writes the kernels of the two resampling passes: those of AVX2, among which are those that make and lay
+// out the weights, or with -avx512 those of AVX-512.
 //
-// Both multiply 8-bit samples by 22-bit weights exactly, by cutting every weight in two parts and summing the products
+// Both passes multiply 8-bit samples by 22-bit weights exactly, by cutting every weight in two parts and summing the products
 // of a pair of taps for each part.
 package main
 
