@@ -3,6 +3,7 @@ package raster
 import (
 	"math"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -224,6 +225,12 @@ func countHistograms(m *pixel.Image) (h [3][256]uint32) {
 // lookUp changes every value.
 func lookUp(w *Workspace, m *pixel.Image, t *[256]byte) {
 	runs, size := runsOf(m)
+	if w.Level == kernel.AVX512 {
+		for k := range runs {
+			lookUpBytesAVX512(&m.Pix[k*m.Stride], t, size)
+		}
+		return
+	}
 	vector := w.vectorGroups(size)
 	if vector > 0 {
 		fillParts(&w.parts[0], t)
@@ -244,6 +251,12 @@ func lookUp(w *Workspace, m *pixel.Image, t *[256]byte) {
 func lookUpEach(w *Workspace, m *pixel.Image) {
 	t := &w.tables
 	runs, size := runsOf(m)
+	if w.Level == kernel.AVX512 {
+		for k := range runs {
+			lookUpPixelsAVX512(&m.Pix[k*m.Stride], t, size)
+		}
+		return
+	}
 	vector := w.vectorGroups(size / 3)
 	for c := 0; c < 3 && vector > 0; c++ {
 		fillParts(&w.parts[c], &t[c])

@@ -35,3 +35,9 @@ func setTensorGreys(*byte, int) { panic("raster: built without assembly") }
 func mixTensorGreys(*byte, int, float32, float32) { panic("raster: built without assembly") }
 
 func turnTensorHues(*byte, int, float32) { panic("raster: built without assembly") }
+
+func gatherAVX512(_, _ *byte, _, _, _, _, _, _, _, _ int) { panic("raster: built without assembly") }
+
+func lookUpBytesAVX512(*byte, *[256]byte, int) { panic("raster: built without assembly") }
+
+func lookUpPixelsAVX512(*byte, *[3][256]byte, int) { panic("raster: built without assembly") }

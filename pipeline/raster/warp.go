@@ -5,6 +5,7 @@ import (
 	"image"
 	"math"
 
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
 )
 
@@ -81,12 +82,13 @@ const one = 1 << 16 // of 16.16 fixed point
 func toFixedPoint(x float64) int { return int(math.Floor(float64(x*one) + 0.5)) }
 
 // warpFixed steps through the picture in 16.16 fixed point.
-func warpFixed(e *Effect, _ *Workspace, dst, src *pixel.Image) {
+func warpFixed(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	m, c := &e.Numbers, e.paintColour()
 	dx, dy := toFixedPoint(m[0]), toFixedPoint(m[3])
 	rowX, rowY := toFixedPoint(m[1]), toFixedPoint(m[4])
 	x := toFixedPoint(m[2] + float64(m[0]*0.5) + float64(m[1]*0.5))
 	y := toFixedPoint(m[5] + float64(m[3]*0.5) + float64(m[4]*0.5))
+	group := w.groupGathered(src, dx, dy)
 	for j := range dst.H {
 		row := dst.Pix[j*dst.Stride:][:3*dst.W]
 		first, end := insideRange(x, dx, src.W*one, dst.W)
@@ -96,7 +98,7 @@ func warpFixed(e *Effect, _ *Workspace, dst, src *pixel.Image) {
 			first, end = 0, 0
 		}
 		fillRow(row[:3*first], c)
-		gatherPixels(row[3*first:3*end], src, x+first*dx, y+first*dy, dx, dy)
+		gatherPixels(row[3*first:3*end], src, x+first*dx, y+first*dy, dx, dy, group)
 		fillRow(row[3*end:], c)
 		x, y = x+rowX, y+rowY
 	}
@@ -125,12 +127,16 @@ func floorOf(a, b int) int {
 }
 
 // gatherPixels fills row with the pixels at x, y, x+dx, y+dy, …, in 16.16 fixed point, all inside src. It copies four
-// bytes for each but the last: the fourth is overwritten by the next.
-func gatherPixels(row []byte, src *pixel.Image, x, y, dx, dy int) {
+// bytes for each but the last: the fourth is overwritten by the next. group is what groupGathered gives.
+func gatherPixels(row []byte, src *pixel.Image, x, y, dx, dy, group int) {
 	if len(row) == 0 {
 		return
 	}
 	pix, stride := src.Pix, src.Stride
+	if group > 0 && len(row) >= 3*group {
+		gatherAVX512(&row[0], &pix[0], stride, src.H-4, x, y, dx, dy, len(row)/3, group)
+		return
+	}
 	if dx == one && dy == 0 {
 		copy(row, pix[(y>>16)*stride+3*(x>>16):])
 		return
@@ -140,6 +146,21 @@ func gatherPixels(row []byte, src *pixel.Image, x, y, dx, dy int) {
 		x, y = x+dx, y+dy
 	}
 	copy(row, pix[(y>>16)*stride+3*(x>>16):])
+}
+
+// How many pixels gatherAVX512 makes at once: with fewer than groupLeast it takes longer than Go.
+const groupLeast, groupMost = 3, 16
+
+// groupGathered is how many pixels gatherAVX512 makes at once where they are so far from each other; 0: none.
+func (w *Workspace) groupGathered(src *pixel.Image, dx, dy int) int {
+	if w.Level != kernel.AVX512 || src.H < 4 || dx == one && dy == 0 {
+		return 0
+	}
+	group := min(groupMost, 1+20*one/max(dx, -dx, 1), 1+3*one/max(dy, -dy, 1))
+	if group < groupLeast {
+		return 0
+	}
+	return group
 }
 
 // warpAdded steps through the picture in float64.

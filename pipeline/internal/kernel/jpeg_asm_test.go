@@ -95,7 +95,7 @@ func TestAssemblyIsAVX2(t *testing.T) {
 // Assembly of AVX-512 needs no more than haveAVX512 asks for, and clears the registers' upper parts at its end.
 func TestAssemblyIsAVX512(t *testing.T) {
 	asked := "AVX AVX2 AVX512BW AVX512DQ AVX512F AVX512VBMI AVX512VL AVX512_VNNI CMOV"
-	for _, name := range []string{"jpeg_avx512_amd64.s", "resize_avx512_amd64.s"} {
+	for _, name := range []string{"jpeg_avx512_amd64.s", "resize_avx512_amd64.s", "../../raster/kernels_avx512_amd64.s"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -1,12 +1,31 @@
-// Command raster writes the AVX2 and FMA assembly of package raster. Run it through `go generate` in package raster.
+// Command raster writes the AVX2 and FMA assembly of package raster, or with -avx512 that of AVX-512. Run it through `go generate` in package raster.
 package main
 
 import (
+	"flag"
+
 	. "github.com/mmcloughlin/avo/build"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 func main() {
+	wide := flag.Bool("avx512", false, "write kernels of AVX-512")
+	flag.Parse()
 	ConstraintExpr("!purego")
+	if *wide {
+		asm.Lanes = 4
+		gatherWide()
+		lookUpBytesWide()
+		lookUpPixelsWide()
+	} else {
+		kernels()
+	}
+	Generate()
+}
+
+// kernels are those of AVX2.
+func kernels() {
 	widen()
 	pairSums()
 	roundSums()
@@ -26,5 +45,4 @@ func main() {
 	look := makeLookups()
 	lookUpBytes(look)
 	lookUpPixels(look, makePlanes())
-	Generate()
 }
