@@ -2,6 +2,7 @@ package raster
 
 import (
 	"math"
+	"slices"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixel"
@@ -123,9 +124,9 @@ func desaturatePixels(run []byte) {
 }
 
 func stretchInPlace(_ *Effect, w *Workspace, m *pixel.Image) {
-	h := countHistograms(m)
-	for c := range h {
-		stretchTable(&w.tables[c], &h[c])
+	low, high := rangesOf(w, m)
+	for c := range low {
+		stretchTable(&w.tables[c], low[c], high[c])
 	}
 	lookUpEach(w, m)
 }
@@ -158,14 +159,7 @@ func fillShares(w *Workspace, factor float32) *[512]float32 {
 }
 
 // stretchTable maps the range of values that occur to 0…255.
-func stretchTable(t *[256]byte, h *[256]uint32) {
-	low, high := 0, 255
-	for low < 255 && h[low] == 0 {
-		low++
-	}
-	for high > 0 && h[high] == 0 {
-		high--
-	}
+func stretchTable(t *[256]byte, low, high int) {
 	scale, offset := 1.0, 0.0
 	if high > low {
 		scale = 255 / float64(high-low)
@@ -193,6 +187,39 @@ func flattenTable(t *[256]byte, h *[256]uint32) {
 			t[i] = byte(min(n/step, 255))
 		}
 		n += int(h[i])
+	}
+}
+
+// rangesOf returns the least and the greatest value of each channel.
+func rangesOf(w *Workspace, m *pixel.Image) (low, high [3]int) {
+	var seen [3][256]bool
+	runs, size := runsOf(m)
+	for k := range runs {
+		run := m.Pix[k*m.Stride:][:size]
+		if kernel.Vector(w.Level) && size >= 96 {
+			least, most := [96]byte(run), [96]byte(run)
+			n := size / 96 * 96
+			findRanges(&least, &most, &run[0], n)
+			markSeen(&seen, least[:])
+			markSeen(&seen, most[:])
+			run = run[n:]
+		}
+		markSeen(&seen, run)
+	}
+	for c := range seen {
+		low[c], high[c] = slices.Index(seen[c][:], true), 255
+		for !seen[c][high[c]] {
+			high[c]--
+		}
+	}
+	return low, high
+}
+
+// markSeen marks the values of pixels.
+func markSeen(seen *[3][256]bool, run []byte) {
+	for i := 0; i < len(run); i += 3 {
+		p := run[i : i+3 : i+3]
+		seen[0][p[0]], seen[1][p[1]], seen[2][p[2]] = true, true, true
 	}
 }
 

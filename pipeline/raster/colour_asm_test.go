@@ -164,6 +164,38 @@ func TestLookUpKernels(t *testing.T) {
 	}
 }
 
+func TestFindRanges(t *testing.T) {
+	if !kernel.Vector(kernel.Levels()[0]) {
+		t.Log("this processor has no such kernel")
+		return
+	}
+	r := rand.New(rand.NewPCG(7, 2))
+	for _, n := range []int{96, 192, 960} {
+		p := make([]byte, n)
+		for i := range p {
+			p[i] = byte(64 + r.IntN(128))
+		}
+		for range n / 50 {
+			p[r.IntN(n)] = byte(r.Uint32())
+		}
+		var low, high [96]byte
+		for i := range low {
+			low[i], high[i] = byte(64+r.IntN(100)), byte(100+r.IntN(92))
+		}
+		wantLow, wantHigh := low, high
+		for i, v := range p {
+			wantLow[i%96], wantHigh[i%96] = min(wantLow[i%96], v), max(wantHigh[i%96], v)
+		}
+		for side, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+			gotLow, gotHigh := (*[96]byte)(guard(t, low[:])), (*[96]byte)(guard(t, high[:]))
+			findRanges(gotLow, gotHigh, &guard(t, p)[0], n)
+			if *gotLow != wantLow || *gotHigh != wantHigh {
+				t.Errorf("side %d: other ranges of %d values", side, n)
+			}
+		}
+	}
+}
+
 func TestSharpenKernel(t *testing.T) {
 	if !hasFused(kernel.Levels()[0]) {
 		t.Log("this processor has no such kernels")

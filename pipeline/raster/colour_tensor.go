@@ -127,15 +127,9 @@ func sharpenTensor(e *Effect, w *Workspace, m *pixel.Image) {
 }
 
 func stretchTensor(_ *Effect, w *Workspace, m *pixel.Image) {
-	h := countHistograms(m)
-	for c := range h {
-		low, high := 0, 255
-		for low < 255 && h[c][low] == 0 {
-			low++
-		}
-		for high > 0 && h[c][high] == 0 {
-			high--
-		}
+	lows, highs := rangesOf(w, m)
+	for c := range lows {
+		low, high := lows[c], highs[c]
 		scale := float32(1)
 		if high > low {
 			scale = float32(float32(high-low) * float32(1.0/255))

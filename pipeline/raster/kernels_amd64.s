@@ -2513,3 +2513,39 @@ group:
 	JG             group
 	VZEROUPPER
 	RET
+
+// func findRanges(low *[96]byte, high *[96]byte, p *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·findRanges(SB), NOSPLIT, $0-32
+	MOVQ    low+0(FP), AX
+	MOVQ    high+8(FP), CX
+	MOVQ    p+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVDQU (AX), Y0
+	VMOVDQU (CX), Y1
+	VMOVDQU 32(AX), Y2
+	VMOVDQU 32(CX), Y3
+	VMOVDQU 64(AX), Y4
+	VMOVDQU 64(CX), Y5
+
+group:
+	VMOVDQU (DX), Y6
+	VPMINUB Y6, Y0, Y0
+	VPMAXUB Y6, Y1, Y1
+	VMOVDQU 32(DX), Y6
+	VPMINUB Y6, Y2, Y2
+	VPMAXUB Y6, Y3, Y3
+	VMOVDQU 64(DX), Y6
+	VPMINUB Y6, Y4, Y4
+	VPMAXUB Y6, Y5, Y5
+	ADDQ    $0x60, DX
+	SUBQ    $0x60, BX
+	JG      group
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, (CX)
+	VMOVDQU Y2, 32(AX)
+	VMOVDQU Y3, 32(CX)
+	VMOVDQU Y4, 64(AX)
+	VMOVDQU Y5, 64(CX)
+	VZEROUPPER
+	RET

@@ -28,6 +28,8 @@ func lookUpBytes(*byte, *[256]byte, int) { panic("raster: built without assembly
 
 func lookUpPixels(*byte, *[3][256]byte, int) { panic("raster: built without assembly") }
 
+func findRanges(_, _ *[96]byte, _ *byte, _ int) { panic("raster: built without assembly") }
+
 func findTensorGreys(_, _ *byte, _ int) { panic("raster: built without assembly") }
 
 func setTensorGreys(*byte, int) { panic("raster: built without assembly") }

@@ -86,3 +86,8 @@ func lookUpBytes(p *byte, parts *[256]byte, n int)
 //
 //go:noescape
 func lookUpPixels(p *byte, parts *[3][256]byte, n int)
+
+// findRanges makes low the least and high the greatest of itself and of those of n bytes that lie at the same place in their 96; n is a multiple of 96.
+//
+//go:noescape
+func findRanges(low *[96]byte, high *[96]byte, p *byte, n int)

@@ -45,4 +45,5 @@ func kernels() {
 	look := makeLookups()
 	lookUpBytes(look)
 	lookUpPixels(look, makePlanes())
+	findRanges()
 }
