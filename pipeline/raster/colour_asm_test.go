@@ -5,6 +5,7 @@ package raster
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -202,23 +203,44 @@ func TestSharpenKernel(t *testing.T) {
 		return
 	}
 	r := rand.New(rand.NewPCG(5, 2))
-	for _, factor := range []float32{0, 0.1, 1, 1.9, -2, 300} {
-		for _, n := range []int{16, 32, 320} {
-			size := n + 6
-			var rows [3][]byte
-			for i := range rows {
-				rows[i] = guardtest.Bytes(t, size)
-				drawColours(r, rows[i])
-				if r.IntN(3) == 0 {
-					copy(rows[i], bytes.Repeat([]byte{byte(255 * r.IntN(2))}, size))
+	for _, level := range kernel.Levels() {
+		for _, factor := range []float32{0, 0.1, 1, 1.9, -2, 300, 1 << 20, -1 << 20} {
+			for _, n := range []int{31, 32, 33, 47, 63, 64, 65, 100, 128, 320, 333} {
+				if sharpen := (&Workspace{Level: level}).vectorSharpen(n, factor); sharpen != nil {
+					checkSharpening(t, r, sharpen, n, factor)
 				}
 			}
-			dst, want := guardtest.Bytes(t, n), make([]byte, size)
-			sharpenBytes(&dst[0], &rows[0][0], &rows[1][0], &rows[2][0], n, factor)
-			sharpenRow(want, rows[0], rows[1], rows[2], fillShares(&Workspace{}, factor))
-			if !bytes.Equal(dst, want[3:size-3]) {
-				t.Errorf("%d values by %v: another result", n, factor)
+		}
+	}
+}
+
+func checkSharpening(t *testing.T, r *rand.Rand, sharpen func(dst, above, here, below *byte, n int, factor float32), n int, factor float32) {
+	t.Helper()
+	size := n + 6
+	drawn, want := make([]byte, size), make([]byte, size)
+	for _, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+		var rows [3][]byte
+		for i := range rows {
+			drawColours(r, drawn)
+			if r.IntN(3) == 0 {
+				copy(drawn, bytes.Repeat([]byte{byte(255 * r.IntN(2))}, size))
 			}
+			rows[i] = guard(t, drawn)
+		}
+		dst := guard(t, drawn[:n])
+		sharpen(&dst[0], &rows[0][0], &rows[1][0], &rows[2][0], n, factor)
+		sharpenRow(want, rows[0], rows[1], rows[2], fillShares(&Workspace{}, factor))
+		if !bytes.Equal(dst, want[3:size-3]) {
+			t.Errorf("%d values by %v: another result", n, factor)
+		}
+	}
+}
+
+// No kernel sharpens by factors beyond what it can hold.
+func TestSharpenBeyondKernels(t *testing.T) {
+	for _, factor := range []float32{1<<20 + 1, -1<<20 - 1, float32(math.Inf(1)), float32(math.NaN())} {
+		if (&Workspace{Level: kernel.Levels()[0]}).vectorSharpen(999, factor) != nil {
+			t.Error(factor)
 		}
 	}
 }

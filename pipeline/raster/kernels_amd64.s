@@ -646,98 +646,202 @@ group:
 	VZEROUPPER
 	RET
 
-DATA sharpenSix<>+0(SB)/4, $0x00060006
-DATA sharpenSix<>+4(SB)/4, $0x00060006
-DATA sharpenSix<>+8(SB)/4, $0x00060006
-DATA sharpenSix<>+12(SB)/4, $0x00060006
-DATA sharpenSix<>+16(SB)/4, $0x00060006
-DATA sharpenSix<>+20(SB)/4, $0x00060006
-DATA sharpenSix<>+24(SB)/4, $0x00060006
-DATA sharpenSix<>+28(SB)/4, $0x00060006
-GLOBL sharpenSix<>(SB), RODATA|NOPTR, $32
-
-DATA sharpenThirteenth<>+0(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+4(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+8(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+12(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+16(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+20(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+24(SB)/4, $0x13b213b2
-DATA sharpenThirteenth<>+28(SB)/4, $0x13b213b2
-GLOBL sharpenThirteenth<>(SB), RODATA|NOPTR, $32
-
 // func sharpenBytes(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·sharpenBytes(SB), NOSPLIT, $0-44
 	MOVQ         dst+0(FP), AX
 	MOVQ         above+8(FP), CX
 	MOVQ         here+16(FP), DX
 	MOVQ         below+24(FP), BX
 	MOVQ         n+32(FP), SI
-	VBROADCASTSS factor+40(FP), Y0
+	VBROADCASTSS factor+40(FP), Y1
+	VPXOR        Y0, Y0, Y0
+	VMOVDQU      sharpenBoth<>+0(SB), Y2
+	VMOVDQU      sharpenFive<>+0(SB), Y3
+	VMOVDQU      sharpenSix<>+0(SB), Y4
+	VMOVDQU      sharpenThirteenth<>+0(SB), Y5
+	VMOVDQU      sharpenExcess<>+0(SB), Y6
+	SUBQ         $0x20, SI
 	XORQ         DI, DI
 
 group:
-	VPMOVZXBW    3(DX)(DI*1), Y3
-	VPSLLW       $0x02, Y3, Y1
-	VPADDW       Y3, Y1, Y1
-	VPMOVZXBW    (CX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    3(CX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    6(CX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    (DX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    6(DX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    (BX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    3(BX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPMOVZXBW    6(BX)(DI*1), Y2
-	VPADDW       Y2, Y1, Y1
-	VPADDW       sharpenSix<>+0(SB), Y1, Y1
-	VPMULHUW     sharpenThirteenth<>+0(SB), Y1, Y1
-	VPSUBW       Y1, Y3, Y3
-	VEXTRACTI128 $0x00, Y3, X2
-	VPMOVSXWD    X2, Y4
-	VEXTRACTI128 $0x00, Y1, X2
-	VPMOVZXWD    X2, Y2
-	VCVTDQ2PS    Y4, Y4
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y4, Y4
-	VMINPS       mixMost<>+0(SB), Y4, Y4
-	VMAXPS       mixLeast<>+0(SB), Y4, Y4
-	VADDPS       Y2, Y4, Y4
-	VPXOR        Y2, Y2, Y2
-	VMAXPS       Y2, Y4, Y4
-	VMINPS       mixByte<>+0(SB), Y4, Y4
-	VCVTTPS2DQ   Y4, Y4
-	VEXTRACTI128 $0x01, Y3, X2
-	VPMOVSXWD    X2, Y3
-	VEXTRACTI128 $0x01, Y1, X2
-	VPMOVZXWD    X2, Y1
-	VCVTDQ2PS    Y3, Y3
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y3, Y3
-	VMINPS       mixMost<>+0(SB), Y3, Y3
-	VMAXPS       mixLeast<>+0(SB), Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	VPXOR        Y1, Y1, Y1
-	VMAXPS       Y1, Y3, Y3
-	VMINPS       mixByte<>+0(SB), Y3, Y3
-	VCVTTPS2DQ   Y3, Y3
-	VPACKUSDW    Y3, Y4, Y4
-	VPERMQ       $0xd8, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X1
-	VPACKUSWB    X1, X4, X1
-	VMOVDQU      X1, (AX)(DI*1)
-	ADDQ         $0x10, DI
-	CMPQ         DI, SI
-	JL           group
+	VMOVDQU    3(DX)(DI*1), Y7
+	VPUNPCKLBW Y4, Y7, Y8
+	VPMADDUBSW Y3, Y8, Y8
+	VPUNPCKHBW Y4, Y7, Y9
+	VPMADDUBSW Y3, Y9, Y9
+	VMOVDQU    (CX)(DI*1), Y10
+	VMOVDQU    3(CX)(DI*1), Y11
+	VPUNPCKLBW Y11, Y10, Y12
+	VPMADDUBSW Y2, Y12, Y12
+	VPADDW     Y12, Y8, Y8
+	VPUNPCKHBW Y11, Y10, Y10
+	VPMADDUBSW Y2, Y10, Y10
+	VPADDW     Y10, Y9, Y9
+	VMOVDQU    6(CX)(DI*1), Y10
+	VMOVDQU    (DX)(DI*1), Y11
+	VPUNPCKLBW Y11, Y10, Y12
+	VPMADDUBSW Y2, Y12, Y12
+	VPADDW     Y12, Y8, Y8
+	VPUNPCKHBW Y11, Y10, Y10
+	VPMADDUBSW Y2, Y10, Y10
+	VPADDW     Y10, Y9, Y9
+	VMOVDQU    6(DX)(DI*1), Y10
+	VMOVDQU    (BX)(DI*1), Y11
+	VPUNPCKLBW Y11, Y10, Y12
+	VPMADDUBSW Y2, Y12, Y12
+	VPADDW     Y12, Y8, Y8
+	VPUNPCKHBW Y11, Y10, Y10
+	VPMADDUBSW Y2, Y10, Y10
+	VPADDW     Y10, Y9, Y9
+	VMOVDQU    3(BX)(DI*1), Y10
+	VMOVDQU    6(BX)(DI*1), Y11
+	VPUNPCKLBW Y11, Y10, Y12
+	VPMADDUBSW Y2, Y12, Y12
+	VPADDW     Y12, Y8, Y8
+	VPUNPCKHBW Y11, Y10, Y10
+	VPMADDUBSW Y2, Y10, Y10
+	VPADDW     Y10, Y9, Y9
+	VPMULHUW   Y5, Y8, Y8
+	VPMULHUW   Y5, Y9, Y9
+	VPUNPCKLBW Y0, Y7, Y10
+	VPUNPCKLWD Y8, Y10, Y11
+	VPMADDWD   Y6, Y11, Y12
+	VPSRLD     $0x10, Y11, Y11
+	VCVTDQ2PS  Y11, Y11
+	VCVTDQ2PS  Y12, Y12
+	VMULPS     Y1, Y12, Y12
+	VADDPS     Y11, Y12, Y12
+	VCVTTPS2DQ Y12, Y12
+	VPUNPCKHWD Y8, Y10, Y8
+	VPMADDWD   Y6, Y8, Y10
+	VPSRLD     $0x10, Y8, Y8
+	VCVTDQ2PS  Y8, Y8
+	VCVTDQ2PS  Y10, Y10
+	VMULPS     Y1, Y10, Y10
+	VADDPS     Y8, Y10, Y10
+	VCVTTPS2DQ Y10, Y10
+	VPACKSSDW  Y10, Y12, Y12
+	VPUNPCKHBW Y0, Y7, Y7
+	VPUNPCKLWD Y9, Y7, Y8
+	VPMADDWD   Y6, Y8, Y10
+	VPSRLD     $0x10, Y8, Y8
+	VCVTDQ2PS  Y8, Y8
+	VCVTDQ2PS  Y10, Y10
+	VMULPS     Y1, Y10, Y10
+	VADDPS     Y8, Y10, Y10
+	VCVTTPS2DQ Y10, Y10
+	VPUNPCKHWD Y9, Y7, Y7
+	VPMADDWD   Y6, Y7, Y8
+	VPSRLD     $0x10, Y7, Y7
+	VCVTDQ2PS  Y7, Y7
+	VCVTDQ2PS  Y8, Y8
+	VMULPS     Y1, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VCVTTPS2DQ Y8, Y8
+	VPACKSSDW  Y8, Y10, Y10
+	VPACKUSWB  Y10, Y12, Y12
+	VMOVDQU    Y12, (AX)(DI*1)
+	CMPQ       DI, SI
+	JE         done
+	ADDQ       $0x20, DI
+	CMPQ       DI, SI
+	CMOVQGT    SI, DI
+	JMP        group
+
+done:
 	VZEROUPPER
 	RET
+
+DATA sharpenBoth<>+0(SB)/2, $0x0101
+DATA sharpenBoth<>+2(SB)/2, $0x0101
+DATA sharpenBoth<>+4(SB)/2, $0x0101
+DATA sharpenBoth<>+6(SB)/2, $0x0101
+DATA sharpenBoth<>+8(SB)/2, $0x0101
+DATA sharpenBoth<>+10(SB)/2, $0x0101
+DATA sharpenBoth<>+12(SB)/2, $0x0101
+DATA sharpenBoth<>+14(SB)/2, $0x0101
+DATA sharpenBoth<>+16(SB)/2, $0x0101
+DATA sharpenBoth<>+18(SB)/2, $0x0101
+DATA sharpenBoth<>+20(SB)/2, $0x0101
+DATA sharpenBoth<>+22(SB)/2, $0x0101
+DATA sharpenBoth<>+24(SB)/2, $0x0101
+DATA sharpenBoth<>+26(SB)/2, $0x0101
+DATA sharpenBoth<>+28(SB)/2, $0x0101
+DATA sharpenBoth<>+30(SB)/2, $0x0101
+GLOBL sharpenBoth<>(SB), RODATA|NOPTR, $32
+
+DATA sharpenFive<>+0(SB)/2, $0x0105
+DATA sharpenFive<>+2(SB)/2, $0x0105
+DATA sharpenFive<>+4(SB)/2, $0x0105
+DATA sharpenFive<>+6(SB)/2, $0x0105
+DATA sharpenFive<>+8(SB)/2, $0x0105
+DATA sharpenFive<>+10(SB)/2, $0x0105
+DATA sharpenFive<>+12(SB)/2, $0x0105
+DATA sharpenFive<>+14(SB)/2, $0x0105
+DATA sharpenFive<>+16(SB)/2, $0x0105
+DATA sharpenFive<>+18(SB)/2, $0x0105
+DATA sharpenFive<>+20(SB)/2, $0x0105
+DATA sharpenFive<>+22(SB)/2, $0x0105
+DATA sharpenFive<>+24(SB)/2, $0x0105
+DATA sharpenFive<>+26(SB)/2, $0x0105
+DATA sharpenFive<>+28(SB)/2, $0x0105
+DATA sharpenFive<>+30(SB)/2, $0x0105
+GLOBL sharpenFive<>(SB), RODATA|NOPTR, $32
+
+DATA sharpenSix<>+0(SB)/2, $0x0606
+DATA sharpenSix<>+2(SB)/2, $0x0606
+DATA sharpenSix<>+4(SB)/2, $0x0606
+DATA sharpenSix<>+6(SB)/2, $0x0606
+DATA sharpenSix<>+8(SB)/2, $0x0606
+DATA sharpenSix<>+10(SB)/2, $0x0606
+DATA sharpenSix<>+12(SB)/2, $0x0606
+DATA sharpenSix<>+14(SB)/2, $0x0606
+DATA sharpenSix<>+16(SB)/2, $0x0606
+DATA sharpenSix<>+18(SB)/2, $0x0606
+DATA sharpenSix<>+20(SB)/2, $0x0606
+DATA sharpenSix<>+22(SB)/2, $0x0606
+DATA sharpenSix<>+24(SB)/2, $0x0606
+DATA sharpenSix<>+26(SB)/2, $0x0606
+DATA sharpenSix<>+28(SB)/2, $0x0606
+DATA sharpenSix<>+30(SB)/2, $0x0606
+GLOBL sharpenSix<>(SB), RODATA|NOPTR, $32
+
+DATA sharpenThirteenth<>+0(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+2(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+4(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+6(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+8(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+10(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+12(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+14(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+16(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+18(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+20(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+22(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+24(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+26(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+28(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+30(SB)/2, $0x13b2
+GLOBL sharpenThirteenth<>(SB), RODATA|NOPTR, $32
+
+DATA sharpenExcess<>+0(SB)/2, $0x0001
+DATA sharpenExcess<>+2(SB)/2, $0xffff
+DATA sharpenExcess<>+4(SB)/2, $0x0001
+DATA sharpenExcess<>+6(SB)/2, $0xffff
+DATA sharpenExcess<>+8(SB)/2, $0x0001
+DATA sharpenExcess<>+10(SB)/2, $0xffff
+DATA sharpenExcess<>+12(SB)/2, $0x0001
+DATA sharpenExcess<>+14(SB)/2, $0xffff
+DATA sharpenExcess<>+16(SB)/2, $0x0001
+DATA sharpenExcess<>+18(SB)/2, $0xffff
+DATA sharpenExcess<>+20(SB)/2, $0x0001
+DATA sharpenExcess<>+22(SB)/2, $0xffff
+DATA sharpenExcess<>+24(SB)/2, $0x0001
+DATA sharpenExcess<>+26(SB)/2, $0xffff
+DATA sharpenExcess<>+28(SB)/2, $0x0001
+DATA sharpenExcess<>+30(SB)/2, $0xffff
+GLOBL sharpenExcess<>(SB), RODATA|NOPTR, $32
 
 DATA hueLanes<>+0(SB)/4, $0x80000000
 DATA hueLanes<>+4(SB)/4, $0x80040404

@@ -443,3 +443,280 @@ tail:
 done:
 	VZEROUPPER
 	RET
+
+// func sharpenBytesAVX512(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)
+// Requires: AVX, AVX512BW, AVX512F, CMOV
+TEXT ·sharpenBytesAVX512(SB), NOSPLIT, $0-44
+	MOVQ         dst+0(FP), AX
+	MOVQ         above+8(FP), CX
+	MOVQ         here+16(FP), DX
+	MOVQ         below+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS factor+40(FP), Z1
+	VPXORQ       Z0, Z0, Z0
+	VMOVDQU64    sharpenBoth<>+0(SB), Z2
+	VMOVDQU64    sharpenFive<>+0(SB), Z3
+	VMOVDQU64    sharpenSix<>+0(SB), Z4
+	VMOVDQU64    sharpenThirteenth<>+0(SB), Z5
+	VMOVDQU64    sharpenExcess<>+0(SB), Z6
+	SUBQ         $0x40, SI
+	XORQ         DI, DI
+
+group:
+	VMOVDQU64  3(DX)(DI*1), Z7
+	VPUNPCKLBW Z4, Z7, Z8
+	VPMADDUBSW Z3, Z8, Z8
+	VPUNPCKHBW Z4, Z7, Z9
+	VPMADDUBSW Z3, Z9, Z9
+	VMOVDQU64  (CX)(DI*1), Z10
+	VMOVDQU64  3(CX)(DI*1), Z11
+	VPUNPCKLBW Z11, Z10, Z12
+	VPMADDUBSW Z2, Z12, Z12
+	VPADDW     Z12, Z8, Z8
+	VPUNPCKHBW Z11, Z10, Z10
+	VPMADDUBSW Z2, Z10, Z10
+	VPADDW     Z10, Z9, Z9
+	VMOVDQU64  6(CX)(DI*1), Z10
+	VMOVDQU64  (DX)(DI*1), Z11
+	VPUNPCKLBW Z11, Z10, Z12
+	VPMADDUBSW Z2, Z12, Z12
+	VPADDW     Z12, Z8, Z8
+	VPUNPCKHBW Z11, Z10, Z10
+	VPMADDUBSW Z2, Z10, Z10
+	VPADDW     Z10, Z9, Z9
+	VMOVDQU64  6(DX)(DI*1), Z10
+	VMOVDQU64  (BX)(DI*1), Z11
+	VPUNPCKLBW Z11, Z10, Z12
+	VPMADDUBSW Z2, Z12, Z12
+	VPADDW     Z12, Z8, Z8
+	VPUNPCKHBW Z11, Z10, Z10
+	VPMADDUBSW Z2, Z10, Z10
+	VPADDW     Z10, Z9, Z9
+	VMOVDQU64  3(BX)(DI*1), Z10
+	VMOVDQU64  6(BX)(DI*1), Z11
+	VPUNPCKLBW Z11, Z10, Z12
+	VPMADDUBSW Z2, Z12, Z12
+	VPADDW     Z12, Z8, Z8
+	VPUNPCKHBW Z11, Z10, Z10
+	VPMADDUBSW Z2, Z10, Z10
+	VPADDW     Z10, Z9, Z9
+	VPMULHUW   Z5, Z8, Z8
+	VPMULHUW   Z5, Z9, Z9
+	VPUNPCKLBW Z0, Z7, Z10
+	VPUNPCKLWD Z8, Z10, Z11
+	VPMADDWD   Z6, Z11, Z12
+	VPSRLD     $0x10, Z11, Z11
+	VCVTDQ2PS  Z11, Z11
+	VCVTDQ2PS  Z12, Z12
+	VMULPS     Z1, Z12, Z12
+	VADDPS     Z11, Z12, Z12
+	VCVTTPS2DQ Z12, Z12
+	VPUNPCKHWD Z8, Z10, Z8
+	VPMADDWD   Z6, Z8, Z10
+	VPSRLD     $0x10, Z8, Z8
+	VCVTDQ2PS  Z8, Z8
+	VCVTDQ2PS  Z10, Z10
+	VMULPS     Z1, Z10, Z10
+	VADDPS     Z8, Z10, Z10
+	VCVTTPS2DQ Z10, Z10
+	VPACKSSDW  Z10, Z12, Z12
+	VPUNPCKHBW Z0, Z7, Z7
+	VPUNPCKLWD Z9, Z7, Z8
+	VPMADDWD   Z6, Z8, Z10
+	VPSRLD     $0x10, Z8, Z8
+	VCVTDQ2PS  Z8, Z8
+	VCVTDQ2PS  Z10, Z10
+	VMULPS     Z1, Z10, Z10
+	VADDPS     Z8, Z10, Z10
+	VCVTTPS2DQ Z10, Z10
+	VPUNPCKHWD Z9, Z7, Z7
+	VPMADDWD   Z6, Z7, Z8
+	VPSRLD     $0x10, Z7, Z7
+	VCVTDQ2PS  Z7, Z7
+	VCVTDQ2PS  Z8, Z8
+	VMULPS     Z1, Z8, Z8
+	VADDPS     Z7, Z8, Z8
+	VCVTTPS2DQ Z8, Z8
+	VPACKSSDW  Z8, Z10, Z10
+	VPACKUSWB  Z10, Z12, Z12
+	VMOVDQU64  Z12, (AX)(DI*1)
+	CMPQ       DI, SI
+	JE         done
+	ADDQ       $0x40, DI
+	CMPQ       DI, SI
+	CMOVQGT    SI, DI
+	JMP        group
+
+done:
+	VZEROUPPER
+	RET
+
+DATA sharpenBoth<>+0(SB)/2, $0x0101
+DATA sharpenBoth<>+2(SB)/2, $0x0101
+DATA sharpenBoth<>+4(SB)/2, $0x0101
+DATA sharpenBoth<>+6(SB)/2, $0x0101
+DATA sharpenBoth<>+8(SB)/2, $0x0101
+DATA sharpenBoth<>+10(SB)/2, $0x0101
+DATA sharpenBoth<>+12(SB)/2, $0x0101
+DATA sharpenBoth<>+14(SB)/2, $0x0101
+DATA sharpenBoth<>+16(SB)/2, $0x0101
+DATA sharpenBoth<>+18(SB)/2, $0x0101
+DATA sharpenBoth<>+20(SB)/2, $0x0101
+DATA sharpenBoth<>+22(SB)/2, $0x0101
+DATA sharpenBoth<>+24(SB)/2, $0x0101
+DATA sharpenBoth<>+26(SB)/2, $0x0101
+DATA sharpenBoth<>+28(SB)/2, $0x0101
+DATA sharpenBoth<>+30(SB)/2, $0x0101
+DATA sharpenBoth<>+32(SB)/2, $0x0101
+DATA sharpenBoth<>+34(SB)/2, $0x0101
+DATA sharpenBoth<>+36(SB)/2, $0x0101
+DATA sharpenBoth<>+38(SB)/2, $0x0101
+DATA sharpenBoth<>+40(SB)/2, $0x0101
+DATA sharpenBoth<>+42(SB)/2, $0x0101
+DATA sharpenBoth<>+44(SB)/2, $0x0101
+DATA sharpenBoth<>+46(SB)/2, $0x0101
+DATA sharpenBoth<>+48(SB)/2, $0x0101
+DATA sharpenBoth<>+50(SB)/2, $0x0101
+DATA sharpenBoth<>+52(SB)/2, $0x0101
+DATA sharpenBoth<>+54(SB)/2, $0x0101
+DATA sharpenBoth<>+56(SB)/2, $0x0101
+DATA sharpenBoth<>+58(SB)/2, $0x0101
+DATA sharpenBoth<>+60(SB)/2, $0x0101
+DATA sharpenBoth<>+62(SB)/2, $0x0101
+GLOBL sharpenBoth<>(SB), RODATA|NOPTR, $64
+
+DATA sharpenFive<>+0(SB)/2, $0x0105
+DATA sharpenFive<>+2(SB)/2, $0x0105
+DATA sharpenFive<>+4(SB)/2, $0x0105
+DATA sharpenFive<>+6(SB)/2, $0x0105
+DATA sharpenFive<>+8(SB)/2, $0x0105
+DATA sharpenFive<>+10(SB)/2, $0x0105
+DATA sharpenFive<>+12(SB)/2, $0x0105
+DATA sharpenFive<>+14(SB)/2, $0x0105
+DATA sharpenFive<>+16(SB)/2, $0x0105
+DATA sharpenFive<>+18(SB)/2, $0x0105
+DATA sharpenFive<>+20(SB)/2, $0x0105
+DATA sharpenFive<>+22(SB)/2, $0x0105
+DATA sharpenFive<>+24(SB)/2, $0x0105
+DATA sharpenFive<>+26(SB)/2, $0x0105
+DATA sharpenFive<>+28(SB)/2, $0x0105
+DATA sharpenFive<>+30(SB)/2, $0x0105
+DATA sharpenFive<>+32(SB)/2, $0x0105
+DATA sharpenFive<>+34(SB)/2, $0x0105
+DATA sharpenFive<>+36(SB)/2, $0x0105
+DATA sharpenFive<>+38(SB)/2, $0x0105
+DATA sharpenFive<>+40(SB)/2, $0x0105
+DATA sharpenFive<>+42(SB)/2, $0x0105
+DATA sharpenFive<>+44(SB)/2, $0x0105
+DATA sharpenFive<>+46(SB)/2, $0x0105
+DATA sharpenFive<>+48(SB)/2, $0x0105
+DATA sharpenFive<>+50(SB)/2, $0x0105
+DATA sharpenFive<>+52(SB)/2, $0x0105
+DATA sharpenFive<>+54(SB)/2, $0x0105
+DATA sharpenFive<>+56(SB)/2, $0x0105
+DATA sharpenFive<>+58(SB)/2, $0x0105
+DATA sharpenFive<>+60(SB)/2, $0x0105
+DATA sharpenFive<>+62(SB)/2, $0x0105
+GLOBL sharpenFive<>(SB), RODATA|NOPTR, $64
+
+DATA sharpenSix<>+0(SB)/2, $0x0606
+DATA sharpenSix<>+2(SB)/2, $0x0606
+DATA sharpenSix<>+4(SB)/2, $0x0606
+DATA sharpenSix<>+6(SB)/2, $0x0606
+DATA sharpenSix<>+8(SB)/2, $0x0606
+DATA sharpenSix<>+10(SB)/2, $0x0606
+DATA sharpenSix<>+12(SB)/2, $0x0606
+DATA sharpenSix<>+14(SB)/2, $0x0606
+DATA sharpenSix<>+16(SB)/2, $0x0606
+DATA sharpenSix<>+18(SB)/2, $0x0606
+DATA sharpenSix<>+20(SB)/2, $0x0606
+DATA sharpenSix<>+22(SB)/2, $0x0606
+DATA sharpenSix<>+24(SB)/2, $0x0606
+DATA sharpenSix<>+26(SB)/2, $0x0606
+DATA sharpenSix<>+28(SB)/2, $0x0606
+DATA sharpenSix<>+30(SB)/2, $0x0606
+DATA sharpenSix<>+32(SB)/2, $0x0606
+DATA sharpenSix<>+34(SB)/2, $0x0606
+DATA sharpenSix<>+36(SB)/2, $0x0606
+DATA sharpenSix<>+38(SB)/2, $0x0606
+DATA sharpenSix<>+40(SB)/2, $0x0606
+DATA sharpenSix<>+42(SB)/2, $0x0606
+DATA sharpenSix<>+44(SB)/2, $0x0606
+DATA sharpenSix<>+46(SB)/2, $0x0606
+DATA sharpenSix<>+48(SB)/2, $0x0606
+DATA sharpenSix<>+50(SB)/2, $0x0606
+DATA sharpenSix<>+52(SB)/2, $0x0606
+DATA sharpenSix<>+54(SB)/2, $0x0606
+DATA sharpenSix<>+56(SB)/2, $0x0606
+DATA sharpenSix<>+58(SB)/2, $0x0606
+DATA sharpenSix<>+60(SB)/2, $0x0606
+DATA sharpenSix<>+62(SB)/2, $0x0606
+GLOBL sharpenSix<>(SB), RODATA|NOPTR, $64
+
+DATA sharpenThirteenth<>+0(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+2(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+4(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+6(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+8(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+10(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+12(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+14(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+16(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+18(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+20(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+22(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+24(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+26(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+28(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+30(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+32(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+34(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+36(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+38(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+40(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+42(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+44(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+46(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+48(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+50(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+52(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+54(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+56(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+58(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+60(SB)/2, $0x13b2
+DATA sharpenThirteenth<>+62(SB)/2, $0x13b2
+GLOBL sharpenThirteenth<>(SB), RODATA|NOPTR, $64
+
+DATA sharpenExcess<>+0(SB)/2, $0x0001
+DATA sharpenExcess<>+2(SB)/2, $0xffff
+DATA sharpenExcess<>+4(SB)/2, $0x0001
+DATA sharpenExcess<>+6(SB)/2, $0xffff
+DATA sharpenExcess<>+8(SB)/2, $0x0001
+DATA sharpenExcess<>+10(SB)/2, $0xffff
+DATA sharpenExcess<>+12(SB)/2, $0x0001
+DATA sharpenExcess<>+14(SB)/2, $0xffff
+DATA sharpenExcess<>+16(SB)/2, $0x0001
+DATA sharpenExcess<>+18(SB)/2, $0xffff
+DATA sharpenExcess<>+20(SB)/2, $0x0001
+DATA sharpenExcess<>+22(SB)/2, $0xffff
+DATA sharpenExcess<>+24(SB)/2, $0x0001
+DATA sharpenExcess<>+26(SB)/2, $0xffff
+DATA sharpenExcess<>+28(SB)/2, $0x0001
+DATA sharpenExcess<>+30(SB)/2, $0xffff
+DATA sharpenExcess<>+32(SB)/2, $0x0001
+DATA sharpenExcess<>+34(SB)/2, $0xffff
+DATA sharpenExcess<>+36(SB)/2, $0x0001
+DATA sharpenExcess<>+38(SB)/2, $0xffff
+DATA sharpenExcess<>+40(SB)/2, $0x0001
+DATA sharpenExcess<>+42(SB)/2, $0xffff
+DATA sharpenExcess<>+44(SB)/2, $0x0001
+DATA sharpenExcess<>+46(SB)/2, $0xffff
+DATA sharpenExcess<>+48(SB)/2, $0x0001
+DATA sharpenExcess<>+50(SB)/2, $0xffff
+DATA sharpenExcess<>+52(SB)/2, $0x0001
+DATA sharpenExcess<>+54(SB)/2, $0xffff
+DATA sharpenExcess<>+56(SB)/2, $0x0001
+DATA sharpenExcess<>+58(SB)/2, $0xffff
+DATA sharpenExcess<>+60(SB)/2, $0x0001
+DATA sharpenExcess<>+62(SB)/2, $0xffff
+GLOBL sharpenExcess<>(SB), RODATA|NOPTR, $64

@@ -20,3 +20,10 @@ func lookUpBytesAVX512(p *byte, table *[256]byte, n int)
 //
 //go:noescape
 func lookUpPixelsAVX512(p *byte, tables *[3][256]byte, n int)
+
+// sharpenBytesAVX512 makes n ≥ 64 values of a row: factor, which is at most 1<<20 either way, times what the value of here has more than its blur,
+// added to that. above, here and below are where the values to the left of the first one's neighbours lie; dst is where the first goes, and none of
+// them.
+//
+//go:noescape
+func sharpenBytesAVX512(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)

@@ -22,6 +22,8 @@ func mixGreys(*byte, int, float32) { panic("raster: built without assembly") }
 
 func sharpenBytes(_, _, _, _ *byte, _ int, _ float32) { panic("raster: built without assembly") }
 
+func sharpenBytesAVX512(_, _, _, _ *byte, _ int, _ float32) { panic("raster: built without assembly") }
+
 func turnHues(*byte, int, *[512]uint32) { panic("raster: built without assembly") }
 
 func lookUpBytes(*byte, *[256]byte, int) { panic("raster: built without assembly") }

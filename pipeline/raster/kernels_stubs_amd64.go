@@ -43,8 +43,9 @@ func setGreys(p *byte, n int)
 //go:noescape
 func mixGreys(p *byte, n int, factor float32)
 
-// sharpenBytes makes n values of a row, 16 at a time; n is a multiple of it: factor times what the value of here has more than its blur, added to
-// that. above, here and below are where the values to the left of the first one's neighbours lie; dst is where the first goes, and none of them.
+// sharpenBytes makes n ≥ 32 values of a row: factor, which is at most 1<<20 either way, times what the value of here has more than its blur,
+// added to that. above, here and below are where the values to the left of the first one's neighbours lie; dst is where the first goes, and none of
+// them.
 //
 //go:noescape
 func sharpenBytes(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)

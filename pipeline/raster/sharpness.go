@@ -17,10 +17,8 @@ func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	}
 	factor, size := float32(e.Numbers[0]), 3*m.W
 	t := fillShares(w, factor)
-	vector := 0 // values between the first and the last pixel
-	if kernel.Vector(w.Level) {
-		vector = (size - 6) &^ 15
-	}
+	values := size - 6 // between the first and the last pixel
+	sharpen := w.vectorSharpen(values, factor)
 	w.bytes = pixel.Grow(w.bytes, 2*size)
 	above, here := w.bytes[:size], w.bytes[size:]
 	copy(above, m.Row(0))
@@ -28,12 +26,24 @@ func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 		row := m.Row(y)
 		copy(here, row)
 		below := m.Row(y + 1)
-		if vector > 0 {
-			sharpenBytes(&row[3], &above[0], &here[0], &below[0], vector, factor)
+		if sharpen != nil {
+			sharpen(&row[3], &above[0], &here[0], &below[0], values, factor)
+		} else {
+			sharpenRow(row, above, here, below, t)
 		}
-		sharpenRow(row[vector:], above[vector:], here[vector:], below[vector:], t)
 		above, here = here, above
 	}
+}
+
+// vectorSharpen is the kernel that sharpens so many values by a factor; nil: none does.
+func (w *Workspace) vectorSharpen(values int, factor float32) func(dst, above, here, below *byte, n int, factor float32) {
+	switch {
+	case !kernel.Vector(w.Level) || values < 32 || !(factor >= -1<<20 && factor <= 1<<20):
+		return nil
+	case w.Level == kernel.AVX512 && values >= 64:
+		return sharpenBytesAVX512
+	}
+	return sharpenBytes
 }
 
 // sharpenRow writes a row but for its first and last pixel. Pillow's blur is the truncated float32 sum of ½ and nine

@@ -18,6 +18,7 @@ func main() {
 		gatherWide()
 		lookUpBytesWide()
 		lookUpPixelsWide()
+		sharpen("sharpenBytesAVX512")
 	} else {
 		kernels()
 	}
@@ -35,7 +36,7 @@ func kernels() {
 	sumGreys(s, l)
 	setGreys(s, "setGreys", "setGreys makes all channels of n pixels the grey, 8 at a time; n is a multiple of it. 4 bytes behind them are read.", l.greysOf)
 	mixGreys(s, l, b)
-	sharpen(b)
+	sharpen("sharpenBytes")
 	h, t := makeHues(), makeTensorLuma()
 	turnHues(s, h)
 	findTensorGreys(s, t)
