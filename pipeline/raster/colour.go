@@ -96,6 +96,10 @@ func addBelowMiddle(e *Effect, w *Workspace, m *pixel.Image) {
 
 func saturateInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 	factor := float32(e.Numbers[0])
+	if w.Level == kernel.AVX512 && isMixable(factor) {
+		eachRun(m, func(p *byte, size int) { mixGreysAVX512(p, size/3, factor) })
+		return
+	}
 	t := fillShares(w, factor)
 	changePixels(w, m, (*Workspace).vectorPixels, func(p *byte, n int) { mixGreys(p, n, factor) }, func(run []byte) { saturatePixels(run, t) })
 }
@@ -251,13 +255,11 @@ func countHistograms(m *pixel.Image) (h [3][256]uint32) {
 
 // lookUp changes every value.
 func lookUp(w *Workspace, m *pixel.Image, t *[256]byte) {
-	runs, size := runsOf(m)
 	if w.Level == kernel.AVX512 {
-		for k := range runs {
-			lookUpBytesAVX512(&m.Pix[k*m.Stride], t, size)
-		}
+		eachRun(m, func(p *byte, size int) { lookUpBytesAVX512(p, t, size) })
 		return
 	}
+	runs, size := runsOf(m)
 	vector := w.vectorGroups(size)
 	if vector > 0 {
 		fillParts(&w.parts[0], t)
@@ -277,13 +279,11 @@ func lookUp(w *Workspace, m *pixel.Image, t *[256]byte) {
 // lookUpEach changes every value by its channel's table, which the workspace has.
 func lookUpEach(w *Workspace, m *pixel.Image) {
 	t := &w.tables
-	runs, size := runsOf(m)
 	if w.Level == kernel.AVX512 {
-		for k := range runs {
-			lookUpPixelsAVX512(&m.Pix[k*m.Stride], t, size)
-		}
+		eachRun(m, func(p *byte, size int) { lookUpPixelsAVX512(p, t, size) })
 		return
 	}
+	runs, size := runsOf(m)
 	vector := w.vectorGroups(size / 3)
 	for c := 0; c < 3 && vector > 0; c++ {
 		fillParts(&w.parts[c], &t[c])
@@ -306,6 +306,10 @@ func meanGrey(w *Workspace, m *pixel.Image) int {
 	sum := uint64(0)
 	for y := range m.H {
 		row := m.Row(y)
+		if w.Level == kernel.AVX512 {
+			sum += sumGreysAVX512(&row[0], m.W)
+			continue
+		}
 		if n := w.vectorPixels(len(row)); n > 0 {
 			sum += sumGreys(&row[0], n)
 			row = row[3*n:]

@@ -14,6 +14,17 @@ func runsOf(m *pixel.Image) (runs, size int) {
 	return m.H, 3 * m.W
 }
 
+// eachRun hands the runs of a picture to a kernel that takes them whole.
+func eachRun(m *pixel.Image, kernel func(p *byte, size int)) {
+	runs, size := runsOf(m)
+	for k := range runs {
+		kernel(&m.Pix[k*m.Stride], size)
+	}
+}
+
+// isMixable reports whether kernels that mix by a factor, and cut what comes of it as integers, can hold the products.
+func isMixable(factor float32) bool { return max(factor, -factor) <= 1<<20 }
+
 // changePixels changes the pixels of a picture: of each run, those at its beginning that kernels take by one, the others
 // by rest. taken is vectorPixels or fusedPixels.
 func changePixels(w *Workspace, m *pixel.Image, taken func(*Workspace, int) int, vector func(p *byte, n int), rest func(run []byte)) {

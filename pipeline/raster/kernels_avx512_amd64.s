@@ -720,3 +720,649 @@ DATA sharpenExcess<>+58(SB)/2, $0xffff
 DATA sharpenExcess<>+60(SB)/2, $0x0001
 DATA sharpenExcess<>+62(SB)/2, $0xffff
 GLOBL sharpenExcess<>(SB), RODATA|NOPTR, $64
+
+DATA wideRedGreen<>+0(SB)/1, $0x00
+DATA wideRedGreen<>+1(SB)/1, $0x3f
+DATA wideRedGreen<>+2(SB)/1, $0x01
+DATA wideRedGreen<>+3(SB)/1, $0x3f
+DATA wideRedGreen<>+4(SB)/1, $0x03
+DATA wideRedGreen<>+5(SB)/1, $0x3f
+DATA wideRedGreen<>+6(SB)/1, $0x04
+DATA wideRedGreen<>+7(SB)/1, $0x3f
+DATA wideRedGreen<>+8(SB)/1, $0x06
+DATA wideRedGreen<>+9(SB)/1, $0x3f
+DATA wideRedGreen<>+10(SB)/1, $0x07
+DATA wideRedGreen<>+11(SB)/1, $0x3f
+DATA wideRedGreen<>+12(SB)/1, $0x09
+DATA wideRedGreen<>+13(SB)/1, $0x3f
+DATA wideRedGreen<>+14(SB)/1, $0x0a
+DATA wideRedGreen<>+15(SB)/1, $0x3f
+DATA wideRedGreen<>+16(SB)/1, $0x0c
+DATA wideRedGreen<>+17(SB)/1, $0x3f
+DATA wideRedGreen<>+18(SB)/1, $0x0d
+DATA wideRedGreen<>+19(SB)/1, $0x3f
+DATA wideRedGreen<>+20(SB)/1, $0x0f
+DATA wideRedGreen<>+21(SB)/1, $0x3f
+DATA wideRedGreen<>+22(SB)/1, $0x10
+DATA wideRedGreen<>+23(SB)/1, $0x3f
+DATA wideRedGreen<>+24(SB)/1, $0x12
+DATA wideRedGreen<>+25(SB)/1, $0x3f
+DATA wideRedGreen<>+26(SB)/1, $0x13
+DATA wideRedGreen<>+27(SB)/1, $0x3f
+DATA wideRedGreen<>+28(SB)/1, $0x15
+DATA wideRedGreen<>+29(SB)/1, $0x3f
+DATA wideRedGreen<>+30(SB)/1, $0x16
+DATA wideRedGreen<>+31(SB)/1, $0x3f
+DATA wideRedGreen<>+32(SB)/1, $0x18
+DATA wideRedGreen<>+33(SB)/1, $0x3f
+DATA wideRedGreen<>+34(SB)/1, $0x19
+DATA wideRedGreen<>+35(SB)/1, $0x3f
+DATA wideRedGreen<>+36(SB)/1, $0x1b
+DATA wideRedGreen<>+37(SB)/1, $0x3f
+DATA wideRedGreen<>+38(SB)/1, $0x1c
+DATA wideRedGreen<>+39(SB)/1, $0x3f
+DATA wideRedGreen<>+40(SB)/1, $0x1e
+DATA wideRedGreen<>+41(SB)/1, $0x3f
+DATA wideRedGreen<>+42(SB)/1, $0x1f
+DATA wideRedGreen<>+43(SB)/1, $0x3f
+DATA wideRedGreen<>+44(SB)/1, $0x21
+DATA wideRedGreen<>+45(SB)/1, $0x3f
+DATA wideRedGreen<>+46(SB)/1, $0x22
+DATA wideRedGreen<>+47(SB)/1, $0x3f
+DATA wideRedGreen<>+48(SB)/1, $0x24
+DATA wideRedGreen<>+49(SB)/1, $0x3f
+DATA wideRedGreen<>+50(SB)/1, $0x25
+DATA wideRedGreen<>+51(SB)/1, $0x3f
+DATA wideRedGreen<>+52(SB)/1, $0x27
+DATA wideRedGreen<>+53(SB)/1, $0x3f
+DATA wideRedGreen<>+54(SB)/1, $0x28
+DATA wideRedGreen<>+55(SB)/1, $0x3f
+DATA wideRedGreen<>+56(SB)/1, $0x2a
+DATA wideRedGreen<>+57(SB)/1, $0x3f
+DATA wideRedGreen<>+58(SB)/1, $0x2b
+DATA wideRedGreen<>+59(SB)/1, $0x3f
+DATA wideRedGreen<>+60(SB)/1, $0x2d
+DATA wideRedGreen<>+61(SB)/1, $0x3f
+DATA wideRedGreen<>+62(SB)/1, $0x2e
+DATA wideRedGreen<>+63(SB)/1, $0x3f
+GLOBL wideRedGreen<>(SB), RODATA|NOPTR, $64
+
+DATA wideRedGreenWeights<>+0(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+2(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+4(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+6(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+8(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+10(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+12(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+14(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+16(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+18(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+20(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+22(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+24(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+26(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+28(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+30(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+32(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+34(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+36(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+38(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+40(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+42(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+44(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+46(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+48(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+50(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+52(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+54(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+56(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+58(SB)/2, $0x4b23
+DATA wideRedGreenWeights<>+60(SB)/2, $0x4c8b
+DATA wideRedGreenWeights<>+62(SB)/2, $0x4b23
+GLOBL wideRedGreenWeights<>(SB), RODATA|NOPTR, $64
+
+DATA wideGreenBlue<>+0(SB)/1, $0x01
+DATA wideGreenBlue<>+1(SB)/1, $0x3f
+DATA wideGreenBlue<>+2(SB)/1, $0x02
+DATA wideGreenBlue<>+3(SB)/1, $0x3f
+DATA wideGreenBlue<>+4(SB)/1, $0x04
+DATA wideGreenBlue<>+5(SB)/1, $0x3f
+DATA wideGreenBlue<>+6(SB)/1, $0x05
+DATA wideGreenBlue<>+7(SB)/1, $0x3f
+DATA wideGreenBlue<>+8(SB)/1, $0x07
+DATA wideGreenBlue<>+9(SB)/1, $0x3f
+DATA wideGreenBlue<>+10(SB)/1, $0x08
+DATA wideGreenBlue<>+11(SB)/1, $0x3f
+DATA wideGreenBlue<>+12(SB)/1, $0x0a
+DATA wideGreenBlue<>+13(SB)/1, $0x3f
+DATA wideGreenBlue<>+14(SB)/1, $0x0b
+DATA wideGreenBlue<>+15(SB)/1, $0x3f
+DATA wideGreenBlue<>+16(SB)/1, $0x0d
+DATA wideGreenBlue<>+17(SB)/1, $0x3f
+DATA wideGreenBlue<>+18(SB)/1, $0x0e
+DATA wideGreenBlue<>+19(SB)/1, $0x3f
+DATA wideGreenBlue<>+20(SB)/1, $0x10
+DATA wideGreenBlue<>+21(SB)/1, $0x3f
+DATA wideGreenBlue<>+22(SB)/1, $0x11
+DATA wideGreenBlue<>+23(SB)/1, $0x3f
+DATA wideGreenBlue<>+24(SB)/1, $0x13
+DATA wideGreenBlue<>+25(SB)/1, $0x3f
+DATA wideGreenBlue<>+26(SB)/1, $0x14
+DATA wideGreenBlue<>+27(SB)/1, $0x3f
+DATA wideGreenBlue<>+28(SB)/1, $0x16
+DATA wideGreenBlue<>+29(SB)/1, $0x3f
+DATA wideGreenBlue<>+30(SB)/1, $0x17
+DATA wideGreenBlue<>+31(SB)/1, $0x3f
+DATA wideGreenBlue<>+32(SB)/1, $0x19
+DATA wideGreenBlue<>+33(SB)/1, $0x3f
+DATA wideGreenBlue<>+34(SB)/1, $0x1a
+DATA wideGreenBlue<>+35(SB)/1, $0x3f
+DATA wideGreenBlue<>+36(SB)/1, $0x1c
+DATA wideGreenBlue<>+37(SB)/1, $0x3f
+DATA wideGreenBlue<>+38(SB)/1, $0x1d
+DATA wideGreenBlue<>+39(SB)/1, $0x3f
+DATA wideGreenBlue<>+40(SB)/1, $0x1f
+DATA wideGreenBlue<>+41(SB)/1, $0x3f
+DATA wideGreenBlue<>+42(SB)/1, $0x20
+DATA wideGreenBlue<>+43(SB)/1, $0x3f
+DATA wideGreenBlue<>+44(SB)/1, $0x22
+DATA wideGreenBlue<>+45(SB)/1, $0x3f
+DATA wideGreenBlue<>+46(SB)/1, $0x23
+DATA wideGreenBlue<>+47(SB)/1, $0x3f
+DATA wideGreenBlue<>+48(SB)/1, $0x25
+DATA wideGreenBlue<>+49(SB)/1, $0x3f
+DATA wideGreenBlue<>+50(SB)/1, $0x26
+DATA wideGreenBlue<>+51(SB)/1, $0x3f
+DATA wideGreenBlue<>+52(SB)/1, $0x28
+DATA wideGreenBlue<>+53(SB)/1, $0x3f
+DATA wideGreenBlue<>+54(SB)/1, $0x29
+DATA wideGreenBlue<>+55(SB)/1, $0x3f
+DATA wideGreenBlue<>+56(SB)/1, $0x2b
+DATA wideGreenBlue<>+57(SB)/1, $0x3f
+DATA wideGreenBlue<>+58(SB)/1, $0x2c
+DATA wideGreenBlue<>+59(SB)/1, $0x3f
+DATA wideGreenBlue<>+60(SB)/1, $0x2e
+DATA wideGreenBlue<>+61(SB)/1, $0x3f
+DATA wideGreenBlue<>+62(SB)/1, $0x2f
+DATA wideGreenBlue<>+63(SB)/1, $0x3f
+GLOBL wideGreenBlue<>(SB), RODATA|NOPTR, $64
+
+DATA wideGreenBlueWeights<>+0(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+2(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+4(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+6(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+8(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+10(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+12(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+14(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+16(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+18(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+20(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+22(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+24(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+26(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+28(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+30(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+32(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+34(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+36(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+38(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+40(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+42(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+44(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+46(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+48(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+50(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+52(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+54(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+56(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+58(SB)/2, $0x1d2f
+DATA wideGreenBlueWeights<>+60(SB)/2, $0x4b23
+DATA wideGreenBlueWeights<>+62(SB)/2, $0x1d2f
+GLOBL wideGreenBlueWeights<>(SB), RODATA|NOPTR, $64
+
+DATA wideHalf<>+0(SB)/4, $0x00008000
+DATA wideHalf<>+4(SB)/4, $0x00008000
+DATA wideHalf<>+8(SB)/4, $0x00008000
+DATA wideHalf<>+12(SB)/4, $0x00008000
+DATA wideHalf<>+16(SB)/4, $0x00008000
+DATA wideHalf<>+20(SB)/4, $0x00008000
+DATA wideHalf<>+24(SB)/4, $0x00008000
+DATA wideHalf<>+28(SB)/4, $0x00008000
+DATA wideHalf<>+32(SB)/4, $0x00008000
+DATA wideHalf<>+36(SB)/4, $0x00008000
+DATA wideHalf<>+40(SB)/4, $0x00008000
+DATA wideHalf<>+44(SB)/4, $0x00008000
+DATA wideHalf<>+48(SB)/4, $0x00008000
+DATA wideHalf<>+52(SB)/4, $0x00008000
+DATA wideHalf<>+56(SB)/4, $0x00008000
+DATA wideHalf<>+60(SB)/4, $0x00008000
+GLOBL wideHalf<>(SB), RODATA|NOPTR, $64
+
+// func mixGreysAVX512(p *byte, n int, factor float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI
+TEXT ·mixGreysAVX512(SB), NOSPLIT, $0-20
+	MOVQ         p+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Z0
+	VMOVDQU64    wideRedGreen<>+0(SB), Z1
+	VMOVDQU64    wideRedGreenWeights<>+0(SB), Z2
+	VMOVDQU64    wideGreenBlue<>+0(SB), Z3
+	VMOVDQU64    wideGreenBlueWeights<>+0(SB), Z4
+	VMOVDQU64    wideHalf<>+0(SB), Z5
+	VMOVDQU64    wideRed<>+0(SB), Z6
+	VMOVDQU64    wideGreen<>+0(SB), Z7
+	VMOVDQU64    wideBlue<>+0(SB), Z8
+	VMOVDQU64    wideJoin<>+0(SB), Z9
+	SUBQ         $0x10, CX
+	JL           tail
+
+group:
+	VMOVDQU       (AX), Y10
+	VINSERTI32X4  $0x02, 32(AX), Z10, Z10
+	VPERMB        Z10, Z1, Z11
+	VPMADDWD      Z2, Z11, Z11
+	VPERMB        Z10, Z3, Z12
+	VPMADDWD      Z4, Z12, Z12
+	VPADDD        Z5, Z11, Z11
+	VPADDD        Z12, Z11, Z11
+	VPSRLD        $0x10, Z11, Z11
+	VCVTDQ2PS     Z11, Z12
+	VPERMB        Z10, Z6, Z13
+	VPSUBD        Z11, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z0, Z13, Z13
+	VADDPS        Z12, Z13, Z13
+	VCVTTPS2DQ    Z13, Z13
+	VPERMB        Z10, Z7, Z14
+	VPSUBD        Z11, Z14, Z14
+	VCVTDQ2PS     Z14, Z14
+	VMULPS        Z0, Z14, Z14
+	VADDPS        Z12, Z14, Z14
+	VCVTTPS2DQ    Z14, Z14
+	VPERMB        Z10, Z8, Z15
+	VPSUBD        Z11, Z15, Z15
+	VCVTDQ2PS     Z15, Z15
+	VMULPS        Z0, Z15, Z15
+	VADDPS        Z12, Z15, Z15
+	VCVTTPS2DQ    Z15, Z15
+	VPACKSSDW     Z14, Z13, Z13
+	VPACKSSDW     Z15, Z15, Z15
+	VPACKUSWB     Z15, Z13, Z13
+	VPERMB        Z13, Z9, Z13
+	VMOVDQU       Y13, (AX)
+	VEXTRACTI32X4 $0x02, Z13, X10
+	VMOVDQU       X10, 32(AX)
+	ADDQ          $0x30, AX
+	SUBQ          $0x10, CX
+	JGE           group
+
+tail:
+	ADDQ       $0x10, CX
+	JZ         done
+	LEAQ       (CX)(CX*2), CX
+	MOVQ       $0x00000001, DX
+	SHLQ       CL, DX
+	DECQ       DX
+	KMOVQ      DX, K1
+	VMOVDQU8.Z (AX), K1, Z10
+	VPERMB     Z10, Z1, Z1
+	VPMADDWD   Z2, Z1, Z1
+	VPERMB     Z10, Z3, Z2
+	VPMADDWD   Z4, Z2, Z2
+	VPADDD     Z5, Z1, Z1
+	VPADDD     Z2, Z1, Z1
+	VPSRLD     $0x10, Z1, Z1
+	VCVTDQ2PS  Z1, Z2
+	VPERMB     Z10, Z6, Z3
+	VPSUBD     Z1, Z3, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VCVTTPS2DQ Z3, Z3
+	VPERMB     Z10, Z7, Z4
+	VPSUBD     Z1, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z0, Z4, Z4
+	VADDPS     Z2, Z4, Z4
+	VCVTTPS2DQ Z4, Z4
+	VPERMB     Z10, Z8, Z5
+	VPSUBD     Z1, Z5, Z5
+	VCVTDQ2PS  Z5, Z5
+	VMULPS     Z0, Z5, Z5
+	VADDPS     Z2, Z5, Z5
+	VCVTTPS2DQ Z5, Z5
+	VPACKSSDW  Z4, Z3, Z3
+	VPACKSSDW  Z5, Z5, Z5
+	VPACKUSWB  Z5, Z3, Z3
+	VPERMB     Z3, Z9, Z3
+	VMOVDQU8   Z3, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA wideRed<>+0(SB)/1, $0x00
+DATA wideRed<>+1(SB)/1, $0x3f
+DATA wideRed<>+2(SB)/1, $0x3f
+DATA wideRed<>+3(SB)/1, $0x3f
+DATA wideRed<>+4(SB)/1, $0x03
+DATA wideRed<>+5(SB)/1, $0x3f
+DATA wideRed<>+6(SB)/1, $0x3f
+DATA wideRed<>+7(SB)/1, $0x3f
+DATA wideRed<>+8(SB)/1, $0x06
+DATA wideRed<>+9(SB)/1, $0x3f
+DATA wideRed<>+10(SB)/1, $0x3f
+DATA wideRed<>+11(SB)/1, $0x3f
+DATA wideRed<>+12(SB)/1, $0x09
+DATA wideRed<>+13(SB)/1, $0x3f
+DATA wideRed<>+14(SB)/1, $0x3f
+DATA wideRed<>+15(SB)/1, $0x3f
+DATA wideRed<>+16(SB)/1, $0x0c
+DATA wideRed<>+17(SB)/1, $0x3f
+DATA wideRed<>+18(SB)/1, $0x3f
+DATA wideRed<>+19(SB)/1, $0x3f
+DATA wideRed<>+20(SB)/1, $0x0f
+DATA wideRed<>+21(SB)/1, $0x3f
+DATA wideRed<>+22(SB)/1, $0x3f
+DATA wideRed<>+23(SB)/1, $0x3f
+DATA wideRed<>+24(SB)/1, $0x12
+DATA wideRed<>+25(SB)/1, $0x3f
+DATA wideRed<>+26(SB)/1, $0x3f
+DATA wideRed<>+27(SB)/1, $0x3f
+DATA wideRed<>+28(SB)/1, $0x15
+DATA wideRed<>+29(SB)/1, $0x3f
+DATA wideRed<>+30(SB)/1, $0x3f
+DATA wideRed<>+31(SB)/1, $0x3f
+DATA wideRed<>+32(SB)/1, $0x18
+DATA wideRed<>+33(SB)/1, $0x3f
+DATA wideRed<>+34(SB)/1, $0x3f
+DATA wideRed<>+35(SB)/1, $0x3f
+DATA wideRed<>+36(SB)/1, $0x1b
+DATA wideRed<>+37(SB)/1, $0x3f
+DATA wideRed<>+38(SB)/1, $0x3f
+DATA wideRed<>+39(SB)/1, $0x3f
+DATA wideRed<>+40(SB)/1, $0x1e
+DATA wideRed<>+41(SB)/1, $0x3f
+DATA wideRed<>+42(SB)/1, $0x3f
+DATA wideRed<>+43(SB)/1, $0x3f
+DATA wideRed<>+44(SB)/1, $0x21
+DATA wideRed<>+45(SB)/1, $0x3f
+DATA wideRed<>+46(SB)/1, $0x3f
+DATA wideRed<>+47(SB)/1, $0x3f
+DATA wideRed<>+48(SB)/1, $0x24
+DATA wideRed<>+49(SB)/1, $0x3f
+DATA wideRed<>+50(SB)/1, $0x3f
+DATA wideRed<>+51(SB)/1, $0x3f
+DATA wideRed<>+52(SB)/1, $0x27
+DATA wideRed<>+53(SB)/1, $0x3f
+DATA wideRed<>+54(SB)/1, $0x3f
+DATA wideRed<>+55(SB)/1, $0x3f
+DATA wideRed<>+56(SB)/1, $0x2a
+DATA wideRed<>+57(SB)/1, $0x3f
+DATA wideRed<>+58(SB)/1, $0x3f
+DATA wideRed<>+59(SB)/1, $0x3f
+DATA wideRed<>+60(SB)/1, $0x2d
+DATA wideRed<>+61(SB)/1, $0x3f
+DATA wideRed<>+62(SB)/1, $0x3f
+DATA wideRed<>+63(SB)/1, $0x3f
+GLOBL wideRed<>(SB), RODATA|NOPTR, $64
+
+DATA wideGreen<>+0(SB)/1, $0x01
+DATA wideGreen<>+1(SB)/1, $0x3f
+DATA wideGreen<>+2(SB)/1, $0x3f
+DATA wideGreen<>+3(SB)/1, $0x3f
+DATA wideGreen<>+4(SB)/1, $0x04
+DATA wideGreen<>+5(SB)/1, $0x3f
+DATA wideGreen<>+6(SB)/1, $0x3f
+DATA wideGreen<>+7(SB)/1, $0x3f
+DATA wideGreen<>+8(SB)/1, $0x07
+DATA wideGreen<>+9(SB)/1, $0x3f
+DATA wideGreen<>+10(SB)/1, $0x3f
+DATA wideGreen<>+11(SB)/1, $0x3f
+DATA wideGreen<>+12(SB)/1, $0x0a
+DATA wideGreen<>+13(SB)/1, $0x3f
+DATA wideGreen<>+14(SB)/1, $0x3f
+DATA wideGreen<>+15(SB)/1, $0x3f
+DATA wideGreen<>+16(SB)/1, $0x0d
+DATA wideGreen<>+17(SB)/1, $0x3f
+DATA wideGreen<>+18(SB)/1, $0x3f
+DATA wideGreen<>+19(SB)/1, $0x3f
+DATA wideGreen<>+20(SB)/1, $0x10
+DATA wideGreen<>+21(SB)/1, $0x3f
+DATA wideGreen<>+22(SB)/1, $0x3f
+DATA wideGreen<>+23(SB)/1, $0x3f
+DATA wideGreen<>+24(SB)/1, $0x13
+DATA wideGreen<>+25(SB)/1, $0x3f
+DATA wideGreen<>+26(SB)/1, $0x3f
+DATA wideGreen<>+27(SB)/1, $0x3f
+DATA wideGreen<>+28(SB)/1, $0x16
+DATA wideGreen<>+29(SB)/1, $0x3f
+DATA wideGreen<>+30(SB)/1, $0x3f
+DATA wideGreen<>+31(SB)/1, $0x3f
+DATA wideGreen<>+32(SB)/1, $0x19
+DATA wideGreen<>+33(SB)/1, $0x3f
+DATA wideGreen<>+34(SB)/1, $0x3f
+DATA wideGreen<>+35(SB)/1, $0x3f
+DATA wideGreen<>+36(SB)/1, $0x1c
+DATA wideGreen<>+37(SB)/1, $0x3f
+DATA wideGreen<>+38(SB)/1, $0x3f
+DATA wideGreen<>+39(SB)/1, $0x3f
+DATA wideGreen<>+40(SB)/1, $0x1f
+DATA wideGreen<>+41(SB)/1, $0x3f
+DATA wideGreen<>+42(SB)/1, $0x3f
+DATA wideGreen<>+43(SB)/1, $0x3f
+DATA wideGreen<>+44(SB)/1, $0x22
+DATA wideGreen<>+45(SB)/1, $0x3f
+DATA wideGreen<>+46(SB)/1, $0x3f
+DATA wideGreen<>+47(SB)/1, $0x3f
+DATA wideGreen<>+48(SB)/1, $0x25
+DATA wideGreen<>+49(SB)/1, $0x3f
+DATA wideGreen<>+50(SB)/1, $0x3f
+DATA wideGreen<>+51(SB)/1, $0x3f
+DATA wideGreen<>+52(SB)/1, $0x28
+DATA wideGreen<>+53(SB)/1, $0x3f
+DATA wideGreen<>+54(SB)/1, $0x3f
+DATA wideGreen<>+55(SB)/1, $0x3f
+DATA wideGreen<>+56(SB)/1, $0x2b
+DATA wideGreen<>+57(SB)/1, $0x3f
+DATA wideGreen<>+58(SB)/1, $0x3f
+DATA wideGreen<>+59(SB)/1, $0x3f
+DATA wideGreen<>+60(SB)/1, $0x2e
+DATA wideGreen<>+61(SB)/1, $0x3f
+DATA wideGreen<>+62(SB)/1, $0x3f
+DATA wideGreen<>+63(SB)/1, $0x3f
+GLOBL wideGreen<>(SB), RODATA|NOPTR, $64
+
+DATA wideBlue<>+0(SB)/1, $0x02
+DATA wideBlue<>+1(SB)/1, $0x3f
+DATA wideBlue<>+2(SB)/1, $0x3f
+DATA wideBlue<>+3(SB)/1, $0x3f
+DATA wideBlue<>+4(SB)/1, $0x05
+DATA wideBlue<>+5(SB)/1, $0x3f
+DATA wideBlue<>+6(SB)/1, $0x3f
+DATA wideBlue<>+7(SB)/1, $0x3f
+DATA wideBlue<>+8(SB)/1, $0x08
+DATA wideBlue<>+9(SB)/1, $0x3f
+DATA wideBlue<>+10(SB)/1, $0x3f
+DATA wideBlue<>+11(SB)/1, $0x3f
+DATA wideBlue<>+12(SB)/1, $0x0b
+DATA wideBlue<>+13(SB)/1, $0x3f
+DATA wideBlue<>+14(SB)/1, $0x3f
+DATA wideBlue<>+15(SB)/1, $0x3f
+DATA wideBlue<>+16(SB)/1, $0x0e
+DATA wideBlue<>+17(SB)/1, $0x3f
+DATA wideBlue<>+18(SB)/1, $0x3f
+DATA wideBlue<>+19(SB)/1, $0x3f
+DATA wideBlue<>+20(SB)/1, $0x11
+DATA wideBlue<>+21(SB)/1, $0x3f
+DATA wideBlue<>+22(SB)/1, $0x3f
+DATA wideBlue<>+23(SB)/1, $0x3f
+DATA wideBlue<>+24(SB)/1, $0x14
+DATA wideBlue<>+25(SB)/1, $0x3f
+DATA wideBlue<>+26(SB)/1, $0x3f
+DATA wideBlue<>+27(SB)/1, $0x3f
+DATA wideBlue<>+28(SB)/1, $0x17
+DATA wideBlue<>+29(SB)/1, $0x3f
+DATA wideBlue<>+30(SB)/1, $0x3f
+DATA wideBlue<>+31(SB)/1, $0x3f
+DATA wideBlue<>+32(SB)/1, $0x1a
+DATA wideBlue<>+33(SB)/1, $0x3f
+DATA wideBlue<>+34(SB)/1, $0x3f
+DATA wideBlue<>+35(SB)/1, $0x3f
+DATA wideBlue<>+36(SB)/1, $0x1d
+DATA wideBlue<>+37(SB)/1, $0x3f
+DATA wideBlue<>+38(SB)/1, $0x3f
+DATA wideBlue<>+39(SB)/1, $0x3f
+DATA wideBlue<>+40(SB)/1, $0x20
+DATA wideBlue<>+41(SB)/1, $0x3f
+DATA wideBlue<>+42(SB)/1, $0x3f
+DATA wideBlue<>+43(SB)/1, $0x3f
+DATA wideBlue<>+44(SB)/1, $0x23
+DATA wideBlue<>+45(SB)/1, $0x3f
+DATA wideBlue<>+46(SB)/1, $0x3f
+DATA wideBlue<>+47(SB)/1, $0x3f
+DATA wideBlue<>+48(SB)/1, $0x26
+DATA wideBlue<>+49(SB)/1, $0x3f
+DATA wideBlue<>+50(SB)/1, $0x3f
+DATA wideBlue<>+51(SB)/1, $0x3f
+DATA wideBlue<>+52(SB)/1, $0x29
+DATA wideBlue<>+53(SB)/1, $0x3f
+DATA wideBlue<>+54(SB)/1, $0x3f
+DATA wideBlue<>+55(SB)/1, $0x3f
+DATA wideBlue<>+56(SB)/1, $0x2c
+DATA wideBlue<>+57(SB)/1, $0x3f
+DATA wideBlue<>+58(SB)/1, $0x3f
+DATA wideBlue<>+59(SB)/1, $0x3f
+DATA wideBlue<>+60(SB)/1, $0x2f
+DATA wideBlue<>+61(SB)/1, $0x3f
+DATA wideBlue<>+62(SB)/1, $0x3f
+DATA wideBlue<>+63(SB)/1, $0x3f
+GLOBL wideBlue<>(SB), RODATA|NOPTR, $64
+
+DATA wideJoin<>+0(SB)/1, $0x00
+DATA wideJoin<>+1(SB)/1, $0x04
+DATA wideJoin<>+2(SB)/1, $0x08
+DATA wideJoin<>+3(SB)/1, $0x01
+DATA wideJoin<>+4(SB)/1, $0x05
+DATA wideJoin<>+5(SB)/1, $0x09
+DATA wideJoin<>+6(SB)/1, $0x02
+DATA wideJoin<>+7(SB)/1, $0x06
+DATA wideJoin<>+8(SB)/1, $0x0a
+DATA wideJoin<>+9(SB)/1, $0x03
+DATA wideJoin<>+10(SB)/1, $0x07
+DATA wideJoin<>+11(SB)/1, $0x0b
+DATA wideJoin<>+12(SB)/1, $0x10
+DATA wideJoin<>+13(SB)/1, $0x14
+DATA wideJoin<>+14(SB)/1, $0x18
+DATA wideJoin<>+15(SB)/1, $0x11
+DATA wideJoin<>+16(SB)/1, $0x15
+DATA wideJoin<>+17(SB)/1, $0x19
+DATA wideJoin<>+18(SB)/1, $0x12
+DATA wideJoin<>+19(SB)/1, $0x16
+DATA wideJoin<>+20(SB)/1, $0x1a
+DATA wideJoin<>+21(SB)/1, $0x13
+DATA wideJoin<>+22(SB)/1, $0x17
+DATA wideJoin<>+23(SB)/1, $0x1b
+DATA wideJoin<>+24(SB)/1, $0x20
+DATA wideJoin<>+25(SB)/1, $0x24
+DATA wideJoin<>+26(SB)/1, $0x28
+DATA wideJoin<>+27(SB)/1, $0x21
+DATA wideJoin<>+28(SB)/1, $0x25
+DATA wideJoin<>+29(SB)/1, $0x29
+DATA wideJoin<>+30(SB)/1, $0x22
+DATA wideJoin<>+31(SB)/1, $0x26
+DATA wideJoin<>+32(SB)/1, $0x2a
+DATA wideJoin<>+33(SB)/1, $0x23
+DATA wideJoin<>+34(SB)/1, $0x27
+DATA wideJoin<>+35(SB)/1, $0x2b
+DATA wideJoin<>+36(SB)/1, $0x30
+DATA wideJoin<>+37(SB)/1, $0x34
+DATA wideJoin<>+38(SB)/1, $0x38
+DATA wideJoin<>+39(SB)/1, $0x31
+DATA wideJoin<>+40(SB)/1, $0x35
+DATA wideJoin<>+41(SB)/1, $0x39
+DATA wideJoin<>+42(SB)/1, $0x32
+DATA wideJoin<>+43(SB)/1, $0x36
+DATA wideJoin<>+44(SB)/1, $0x3a
+DATA wideJoin<>+45(SB)/1, $0x33
+DATA wideJoin<>+46(SB)/1, $0x37
+DATA wideJoin<>+47(SB)/1, $0x3b
+DATA wideJoin<>+48(SB)/1, $0x00
+DATA wideJoin<>+49(SB)/1, $0x00
+DATA wideJoin<>+50(SB)/1, $0x00
+DATA wideJoin<>+51(SB)/1, $0x00
+DATA wideJoin<>+52(SB)/1, $0x00
+DATA wideJoin<>+53(SB)/1, $0x00
+DATA wideJoin<>+54(SB)/1, $0x00
+DATA wideJoin<>+55(SB)/1, $0x00
+DATA wideJoin<>+56(SB)/1, $0x00
+DATA wideJoin<>+57(SB)/1, $0x00
+DATA wideJoin<>+58(SB)/1, $0x00
+DATA wideJoin<>+59(SB)/1, $0x00
+DATA wideJoin<>+60(SB)/1, $0x00
+DATA wideJoin<>+61(SB)/1, $0x00
+DATA wideJoin<>+62(SB)/1, $0x00
+DATA wideJoin<>+63(SB)/1, $0x00
+GLOBL wideJoin<>(SB), RODATA|NOPTR, $64
+
+// func sumGreysAVX512(p *byte, n int) uint64
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VBMI
+TEXT ·sumGreysAVX512(SB), NOSPLIT, $0-24
+	MOVQ      p+0(FP), AX
+	MOVQ      n+8(FP), CX
+	VMOVDQU64 wideRedGreen<>+0(SB), Z1
+	VMOVDQU64 wideRedGreenWeights<>+0(SB), Z2
+	VMOVDQU64 wideGreenBlue<>+0(SB), Z3
+	VMOVDQU64 wideGreenBlueWeights<>+0(SB), Z4
+	VMOVDQU64 wideHalf<>+0(SB), Z5
+	VPXORQ    Z0, Z0, Z0
+	SUBQ      $0x10, CX
+	JL        tail
+
+group:
+	VMOVDQU      (AX), Y6
+	VINSERTI32X4 $0x02, 32(AX), Z6, Z6
+	VPERMB       Z6, Z1, Z7
+	VPMADDWD     Z2, Z7, Z7
+	VPERMB       Z6, Z3, Z8
+	VPMADDWD     Z4, Z8, Z8
+	VPADDD       Z5, Z7, Z7
+	VPADDD       Z8, Z7, Z7
+	VPSRLD       $0x10, Z7, Z7
+	VPADDD       Z7, Z0, Z0
+	ADDQ         $0x30, AX
+	SUBQ         $0x10, CX
+	JGE          group
+
+tail:
+	ADDQ       $0x10, CX
+	JZ         done
+	LEAQ       (CX)(CX*2), CX
+	MOVQ       $0x00000001, DX
+	SHLQ       CL, DX
+	DECQ       DX
+	KMOVQ      DX, K1
+	VMOVDQU8.Z (AX), K1, Z6
+	VPERMB     Z6, Z1, Z1
+	VPMADDWD   Z2, Z1, Z1
+	VPERMB     Z6, Z3, Z2
+	VPMADDWD   Z4, Z2, Z2
+	VPADDD     Z5, Z1, Z1
+	VPADDD     Z2, Z1, Z1
+	VPSRLD     $0x10, Z1, Z1
+	VPADDD     Z1, Z0, Z0
+
+done:
+	VEXTRACTI32X8 $0x01, Z0, Y1
+	VPADDD        Y1, Y0, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPADDD        X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPADDD        X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPADDD        X1, X0, X0
+	VMOVD         X0, AX
+	MOVQ          AX, ret+16(FP)
+	VZEROUPPER
+	RET

@@ -27,3 +27,13 @@ func lookUpPixelsAVX512(p *byte, tables *[3][256]byte, n int)
 //
 //go:noescape
 func sharpenBytesAVX512(dst *byte, above *byte, here *byte, below *byte, n int, factor float32)
+
+// mixGreysAVX512 adds to the grey of each of n > 0 pixels factor times what each channel has more than it; factor is at most 1<<20 either way.
+//
+//go:noescape
+func mixGreysAVX512(p *byte, n int, factor float32)
+
+// sumGreysAVX512 sums the greys of n pixels, more than none and at most 1<<24.
+//
+//go:noescape
+func sumGreysAVX512(p *byte, n int) uint64

@@ -16,9 +16,13 @@ func exactSums(_ *[8]float32, _ *float32, _ *int, _ *[8]int, _ *float32, _, _ in
 
 func sumGreys(*byte, int) uint64 { panic("raster: built without assembly") }
 
+func sumGreysAVX512(*byte, int) uint64 { panic("raster: built without assembly") }
+
 func setGreys(*byte, int) { panic("raster: built without assembly") }
 
 func mixGreys(*byte, int, float32) { panic("raster: built without assembly") }
+
+func mixGreysAVX512(*byte, int, float32) { panic("raster: built without assembly") }
 
 func sharpenBytes(_, _, _, _ *byte, _ int, _ float32) { panic("raster: built without assembly") }
 

@@ -38,7 +38,7 @@ func sharpenInPlace(e *Effect, w *Workspace, m *pixel.Image) {
 // vectorSharpen is the kernel that sharpens so many values by a factor; nil: none does.
 func (w *Workspace) vectorSharpen(values int, factor float32) func(dst, above, here, below *byte, n int, factor float32) {
 	switch {
-	case !kernel.Vector(w.Level) || values < 32 || !(factor >= -1<<20 && factor <= 1<<20):
+	case !kernel.Vector(w.Level) || values < 32 || !isMixable(factor):
 		return nil
 	case w.Level == kernel.AVX512 && values >= 64:
 		return sharpenBytesAVX512

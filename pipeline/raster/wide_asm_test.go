@@ -54,6 +54,38 @@ func TestLookUpWideKernels(t *testing.T) {
 	}
 }
 
+func TestGreyWideKernels(t *testing.T) {
+	if !hasWide(t) {
+		return
+	}
+	r := rand.New(rand.NewPCG(4, 5))
+	for _, factor := range []float32{0, 0.3, 0.999, 1, 1.7, -0.4, -3, 200, 1 << 20, -1 << 20} {
+		shares := fillShares(&Workspace{}, factor)
+		for n := 1; n < 200; n += 1 + n/20 {
+			p := make([]byte, 3*n)
+			drawColours(r, p)
+			sum, want := uint64(0), slices.Clone(p)
+			for i := range n {
+				sum += uint64(greyOf(p[3*i:][:3])) //nolint:gosec // a byte
+			}
+			saturatePixels(want, shares)
+			for side, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+				got := guard(t, p)
+				if s := sumGreysAVX512(&got[0], n); s != sum {
+					t.Fatalf("side %d, %d greys: %d, want %d", side, n, s, sum)
+				}
+				if mixGreysAVX512(&got[0], n, factor); !bytes.Equal(got, want) {
+					t.Fatalf("side %d, %d pixels by %v: another result", side, n, factor)
+				}
+			}
+		}
+	}
+	white := bytes.Repeat([]byte{255}, 3<<24)
+	if got := sumGreysAVX512(&white[0], 1<<24); got != 255<<24 {
+		t.Errorf("as many as may be: %d", got)
+	}
+}
+
 // Lines of every slope that groups of pixels can have, at all edges of pictures of every size.
 func TestGatherKernel(t *testing.T) {
 	if !hasWide(t) {

@@ -19,6 +19,9 @@ func main() {
 		lookUpBytesWide()
 		lookUpPixelsWide()
 		sharpen("sharpenBytesAVX512")
+		l := makeWideLuma()
+		mixGreysWide(l)
+		sumGreysWide(l)
 	} else {
 		kernels()
 	}
