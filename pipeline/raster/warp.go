@@ -104,15 +104,17 @@ func warpFixed(e *Effect, w *Workspace, dst, src *pixel.Image) {
 	}
 }
 
-// insideRange returns the range of those i in [0, n) for which 0 ≤ x + i·step < limit.
+// insideRange returns the range of those i in [0, n) for which 0 ≤ x + i·step < limit. Often it is all of them, which
+// is found without a division.
 func insideRange(x, step, limit, n int) (first, end int) {
+	last := x + (n-1)*step
 	switch {
+	case min(x, last) >= 0 && max(x, last) < limit:
+		end = n
 	case step > 0:
 		first, end = floorOf(-x-1, step)+1, floorOf(limit-x-1, step)+1
 	case step < 0:
 		first, end = floorOf(x-limit, -step)+1, floorOf(x, -step)+1
-	case x >= 0 && x < limit:
-		end = n
 	}
 	return min(max(first, 0), n), min(max(end, 0), n)
 }
