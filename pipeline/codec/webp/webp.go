@@ -24,13 +24,14 @@ var (
 	ErrTruncated = errors.New("truncated WebP")
 	// ErrBroken: a chunk or compressed data that makes no sense.
 	ErrBroken = errors.New("broken WebP")
-	// ErrLimit: a lossless picture, or transparency, of more pixels than a file of that size may have, which libwebp does not limit.
-	ErrLimit = errors.New("too much for a WebP file of that size")
+	// ErrLimit: a lossless picture, or transparency, of more pixels than a file of that size may have, or of more codes than any may have. libwebp
+	// limits neither.
+	ErrLimit = errors.New("too much for a WebP file")
 )
 
 // Decoder decodes one file after the other. It takes 1.5 bytes for each pixel of a lossy picture, 4 more where that has transparency,
-// and 4 to 6 for each of a lossless one, and keeps them for the next file, but for those of pictures of more than 8 megapixels. It is not safe
-// for concurrent use.
+// and 4 to 6 for each of a lossless one, and up to 150 MiB for codes of that. It keeps them for the next file, but for those of pictures of more than 8
+// megapixels, and for codes of more than 16 MiB. It is not safe for concurrent use.
 type Decoder struct {
 	file     container
 	parsed   bool
@@ -88,7 +89,10 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 	f := &d.file.first
 	inside := r.Intersect(image.Rectangle{Max: f.size}.Add(f.at))
 	row, err := d.decode(f, inside.Max.Y-f.at.Y)
-	if err != nil {
+	switch {
+	case errors.Is(err, vp8l.ErrLimit):
+		return fmt.Errorf("webp: %w: %w", ErrLimit, err)
+	case err != nil:
 		return fmt.Errorf("webp: %w: %w", ErrBroken, err)
 	}
 	d.verified = true

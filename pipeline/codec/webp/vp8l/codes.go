@@ -123,6 +123,9 @@ func (s *stream) readLengths(lengths []uint8) error {
 	return nil
 }
 
+// maxEntries is how many entries the tables of a picture may have. libwebp's encoder makes 2,600 groups at the most, whose tables have 13 million.
+const maxEntries = 1 << 24
+
 // readGroups reads the codes of a picture. Those of groups that the image of groups does not name are checked, and not kept.
 func (s *stream) readGroups(p *picture, meta bool) error {
 	s.named = append(s.named[:0], 0)
@@ -146,6 +149,9 @@ func (s *stream) readGroups(p *picture, meta bool) error {
 		at, err := s.readGroup(p.cacheBits, g >= 0)
 		if err != nil {
 			return err
+		}
+		if len(t.entries) > maxEntries {
+			return fmt.Errorf("%w: %d entries of tables behind %d groups", ErrLimit, len(t.entries), len(s.places))
 		}
 		if g >= 0 {
 			s.places = append(s.places, at)

@@ -9,11 +9,16 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
-// ErrData says that data is no picture, or ends before it. Every error of a Decoder wraps it.
-var ErrData = errors.New("no lossless WebP picture")
+// The verdicts. Every error of a Decoder wraps one of them.
+var (
+	// ErrData: the data is no picture, or ends before it.
+	ErrData = errors.New("no lossless WebP picture")
+	// ErrLimit: more tables of codes than maxEntries, which libwebp does not limit.
+	ErrLimit = errors.New("too many codes for a WebP picture")
+)
 
-// Decoder decodes one picture after the other. It takes 4 bytes for each pixel, and up to 2 for tables, which it keeps for the next picture, and as
-// much for each sixteenth pixel and transform. It is not safe for concurrent use.
+// Decoder decodes one picture after the other. It takes 4 bytes for each pixel, as much for each sixteenth pixel and transform, and up to 150 MiB
+// while tables of codes grow. It keeps its memory for the next picture, see Trim. It is not safe for concurrent use.
 type Decoder struct {
 	stream       stream
 	within       words // of pictures within the one that is decoded
@@ -89,14 +94,14 @@ func (d *Decoder) open(data []byte) *stream {
 // close lets go of the data, which are the caller's.
 func (s *stream) close() { s.bits = bitReader{} }
 
-// Trim lets go of memory for more than so many pixels.
+// Trim lets go of memory for more than so many pixels, and for more entries of tables than half of them.
 func (d *Decoder) Trim(most int) {
 	if cap(d.pix) > most {
 		d.pix, d.rows, d.joints = nil, nil, nil
 	}
-	// A picture that breaks off among its codes leaves memory of those, and none for pixels.
-	if s := &d.stream; cap(d.within.all) > most/4 || cap(s.groups) > most/1024 {
-		d.stream, d.within = stream{}, words{}
+	// Codes of a small picture, or of one that breaks off among them, may take more memory than pixels. Groups refer to tables.
+	if s := &d.stream; cap(d.within.all) > most/4 || cap(s.groups) > most/1024 || cap(d.tables.entries) > most/2 {
+		d.stream, d.within, d.tables.entries = stream{}, words{}, nil
 	}
 }
 
