@@ -154,7 +154,7 @@ func isZlib(b [zlibHeader]byte) bool {
 	return b[0]&15 == 8 && b[0]>>4 <= 7 && binary.BigEndian.Uint16(b[:])%31 == 0 && b[1]&0x20 == 0
 }
 
-// row decompresses one row. It returns true when the data ends right behind the row before.
+// next decompresses the next row into b. It returns true when the data ends right behind the row before.
 func (d *inflater) next(b []byte) (ended bool, err error) {
 	if !d.begun {
 		if err := d.start(); err != nil {

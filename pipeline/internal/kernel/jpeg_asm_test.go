@@ -4,10 +4,8 @@ package kernel
 
 import (
 	"os"
-	"regexp"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,43 +71,4 @@ func faultIn(f func()) (name string) {
 	}()
 	f()
 	return ""
-}
-
-// avo numbers registers from 0 to 31 when it runs out of 16; those above 15 need AVX-512.
-func TestAssemblyIsAVX2(t *testing.T) {
-	high := regexp.MustCompile(`\b([XYZ](1[6-9]|2[0-9]|3[01])|Z[0-9]+|K[0-7])\b`)
-	for _, name := range []string{"jpeg_amd64.s"} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m := high.Find(b); m != nil {
-			t.Errorf("%s uses %s", name, m)
-		}
-		if text, zero := strings.Count(string(b), "\nTEXT "), strings.Count(string(b), "\tVZEROUPPER\n"); zero < text {
-			t.Errorf("%s: %d functions, %d VZEROUPPER", name, text, zero)
-		}
-	}
-}
-
-// Assembly of AVX-512 needs no more than haveAVX512 asks for, and clears the registers' upper parts at its end.
-func TestAssemblyIsAVX512(t *testing.T) {
-	asked := "AVX AVX2 AVX512BW AVX512DQ AVX512F AVX512VBMI AVX512VL AVX512_VNNI CMOV"
-	for _, name := range []string{"jpeg_avx512_amd64.s", "resize_avx512_amd64.s", "../../raster/kernels_avx512_amd64.s"} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		needs := regexp.MustCompile(`// Requires: (.*)`).FindAllStringSubmatch(string(b), -1)
-		if text := strings.Count(string(b), "\nTEXT "); len(needs) != text || strings.Count(string(b), "\tVZEROUPPER\n\tRET\n") != text {
-			t.Errorf("%s: %d functions, %d say what they need; not each ends by VZEROUPPER", name, text, len(needs))
-		}
-		for _, need := range needs {
-			for _, set := range strings.Split(need[1], ", ") {
-				if !slices.Contains(strings.Fields(asked), set) {
-					t.Errorf("%s needs %s", name, set)
-				}
-			}
-		}
-	}
 }

@@ -27,20 +27,40 @@ const EnvLevel = "FEEDWATER_KERNELS"
 
 // Levels lists what this processor can run, best first. The last one is always Scalar.
 func Levels() []string {
-	levels, x := []string{Scalar}, &cpu.X86
-	if haveAssembly && x.HasAVX2 && x.HasBMI1 && x.HasBMI2 && x.HasPOPCNT {
+	levels := []string{Scalar}
+	if haveAssembly && hasAll(neededByAVX2()) {
 		levels = slices.Insert(levels, 0, AVX2)
-		if haveAVX512() {
+		if hasAll(neededByAVX512()) {
 			levels = slices.Insert(levels, 0, AVX512)
 		}
 	}
 	return levels
 }
 
-// haveAVX512 asks for VBMI too, which the processors lack that lower their clock for long vectors.
-func haveAVX512() bool {
+// neededByAVX2 is the instructions that the level's assembly uses, by the names that it gives them in "Requires", and whether this processor has them.
+func neededByAVX2() map[string]bool {
 	x := &cpu.X86
-	return x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI && x.HasAVX512VNNI
+	return map[string]bool{
+		"AVX": x.HasAVX, "AVX2": x.HasAVX2, "BMI": x.HasBMI1, "BMI2": x.HasBMI2, "LZCNT": x.HasLZCNT, "POPCNT": x.HasPOPCNT,
+	}
+}
+
+// neededByAVX512 is those that the level needs beside. It asks for VBMI, which the processors lack that lower their clock for long vectors.
+func neededByAVX512() map[string]bool {
+	x := &cpu.X86
+	return map[string]bool{
+		"AVX512F": x.HasAVX512F, "AVX512BW": x.HasAVX512BW, "AVX512DQ": x.HasAVX512DQ, "AVX512VL": x.HasAVX512VL,
+		"AVX512VBMI": x.HasAVX512VBMI, "AVX512_VNNI": x.HasAVX512VNNI,
+	}
+}
+
+func hasAll(needed map[string]bool) bool {
+	for _, has := range needed {
+		if !has {
+			return false
+		}
+	}
+	return true
 }
 
 // Vector reports whether a level, which may be empty, has the assembly of AVX2.

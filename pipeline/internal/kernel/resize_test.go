@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/guardtest"
@@ -202,20 +199,5 @@ func TestResizeRefusesShortSlices(t *testing.T) {
 				call()
 			}()
 		}
-	}
-}
-
-// avo gives out Y16 and above, which only AVX-512 has, when it runs out of registers.
-func TestResizeAssemblyIsAVX2(t *testing.T) {
-	text, err := os.ReadFile("resize_amd64.s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := regexp.MustCompile(`\b[XYZ](1[6-9]|[23][0-9])\b|\bZ[0-9]+\b|\bK[0-7]\b`).Find(text); m != nil {
-		t.Errorf("uses register %s", m)
-	}
-	functions, returns := strings.Count(string(text), "TEXT "), regexp.MustCompile(`VZEROUPPER\n\tRET\n`).FindAll(text, -1)
-	if functions != 6 || len(returns) != functions || strings.Count(string(text), "RET\n") != functions {
-		t.Errorf("%d functions, %d returns after VZEROUPPER", functions, len(returns))
 	}
 }

@@ -20,7 +20,7 @@ type segmentHeader struct {
 	probabilities          [segments - 1]uint8
 }
 
-// filterHeader is what section 9.6 describes.
+// filterHeader is what section 9.4 describes.
 type filterHeader struct {
 	simple           bool
 	level, sharpness int32

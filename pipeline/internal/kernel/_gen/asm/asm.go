@@ -72,6 +72,15 @@ func Pointer(name string) reg.GPVirtual {
 	return build.Load(build.Param(name), build.GP64()).(reg.GPVirtual)
 }
 
+// Param is a parameter's place in memory.
+func Param(name string) operand.Mem {
+	place, err := build.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return place.Addr
+}
+
 // Bytes makes a constant that holds the 16 bytes b in each lane.
 func Bytes(name string, b [16]int) operand.Mem {
 	m := build.GLOBL(name, attributes)

@@ -24,13 +24,13 @@ func (b *band) blocks(begin, skip func()) {
 	t := GP64()
 	JMP(LabelRef("first"))
 	Label("block")
-	ADDQ(U8(8), param("sent"))
-	ADDQ(param("step"), b.out)
-	DECQ(param("count"))
+	ADDQ(U8(8), asm.Param("sent"))
+	ADDQ(asm.Param("step"), b.out)
+	DECQ(asm.Param("count"))
 	Label("first")
-	CMPQ(param("count"), U8(0))
+	CMPQ(asm.Param("count"), U8(0))
 	JLE(LabelRef("done"))
-	CMPQ(param("ended"), U8(0))
+	CMPQ(asm.Param("ended"), U8(0))
 	JNE(LabelRef("skip"))
 	b.check("done")
 	for i, r := range b.place() {
@@ -44,12 +44,12 @@ func (b *band) blocks(begin, skip func()) {
 	for i, r := range b.place() {
 		MOVQ(b.before[i], r)
 	}
-	MOVQ(U32(0), param("ended"))
+	MOVQ(U32(0), asm.Param("ended"))
 	Label("done")
 	b.save()
-	MOVQ(param("count"), t)
+	MOVQ(asm.Param("count"), t)
 	Store(t, ReturnIndex(0))
-	MOVQ(param("ended"), t)
+	MOVQ(asm.Param("ended"), t)
 	Store(t, ReturnIndex(1))
 	RET()
 }
@@ -59,7 +59,7 @@ func newBand() *band {
 	for i := range b.before {
 		b.before[i] = AllocLocal(8)
 	}
-	MOVQ(param("cells"), b.out)
+	MOVQ(asm.Param("cells"), b.out)
 	b.load()
 	return b
 }
@@ -68,16 +68,16 @@ func (b *band) place() [3]reg.GPVirtual { return [3]reg.GPVirtual{b.acc, b.n, b.
 
 // open loads which coefficients of the block have been sent, and sets k to before the band.
 func (b *band) open(sent reg.GPVirtual) {
-	MOVQ(param("sent"), sent)
+	MOVQ(asm.Param("sent"), sent)
 	MOVQ(Mem{Base: sent}, sent)
-	MOVQ(param("first"), b.k)
+	MOVQ(asm.Param("first"), b.k)
 	DECQ(b.k)
 }
 
 // close stores which coefficients have been sent now.
 func (b *band) close(sent reg.GPVirtual) {
 	t := GP64()
-	MOVQ(param("sent"), t)
+	MOVQ(asm.Param("sent"), t)
 	MOVQ(sent, Mem{Base: t})
 }
 
@@ -116,7 +116,7 @@ func (b *band) end(e reg.GPVirtual) {
 	MOVL(U32(1), one.As32())
 	SHLXQ(shift, one, one)
 	LEAQ(Mem{Base: more, Index: one, Scale: 1, Disp: -1}, more)
-	MOVQ(more, param("ended"))
+	MOVQ(more, asm.Param("ended"))
 	b.drop(e)
 }
 
@@ -128,7 +128,7 @@ func firstBands() {
 	b.blocks(func() {
 		e, move, sent, low := GP64(), GP64(), GP64(), GP64()
 		b.open(sent)
-		MOVQ(param("low"), low)
+		MOVQ(asm.Param("low"), low)
 		Label("symbol")
 		b.look(e)
 		LEAL(Mem{Base: e, Disp: -1 << 24}, move.As32())
@@ -146,7 +146,7 @@ func firstBands() {
 		JZ(LabelRef("zero"))
 		b.put(v, sent)
 		Label("next")
-		CMPQ(b.k, param("last"))
+		CMPQ(b.k, asm.Param("last"))
 		JLT(LabelRef("symbol"))
 		Label("close")
 		b.close(sent)
@@ -162,16 +162,16 @@ func firstBands() {
 		JMP(LabelRef("close"))
 	}, func() {
 		n := GP64()
-		MOVQ(param("ended"), n)
-		CMPQ(n, param("count"))
-		CMOVQGT(param("count"), n)
-		SUBQ(n, param("ended"))
-		SUBQ(n, param("count"))
+		MOVQ(asm.Param("ended"), n)
+		CMPQ(n, asm.Param("count"))
+		CMOVQGT(asm.Param("count"), n)
+		SUBQ(n, asm.Param("ended"))
+		SUBQ(n, asm.Param("count"))
 		t := GP64()
 		MOVQ(n, t)
 		SHLQ(U8(3), t)
-		ADDQ(t, param("sent"))
-		IMULQ(param("step"), n)
+		ADDQ(t, asm.Param("sent"))
+		IMULQ(asm.Param("step"), n)
 		ADDQ(n, b.out)
 		JMP(LabelRef("first"))
 	})

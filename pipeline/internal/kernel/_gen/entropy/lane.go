@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // lane is the registers and parameters of one lane. Of n only the lowest byte counts between one refill and the next.
@@ -26,7 +28,7 @@ func newLane(suffix string, stores bool) *lane {
 	}
 }
 
-func (l *lane) param(name string) Mem { return param(name + l.suffix) }
+func (l *lane) param(name string) Mem { return asm.Param(name + l.suffix) }
 
 // load takes the lane's bits from memory.
 func (l *lane) load() {
@@ -178,7 +180,7 @@ func (l *lane) block(id string, left Mem, rest bool) (ac reg.GPVirtual) {
 
 // aim sets out to the block of a unit of MCU m.
 func (l *lane) aim(unit reg.GPVirtual) {
-	MOVQ(param("m"), l.out)
+	MOVQ(asm.Param("m"), l.out)
 	IMULQ(Mem{Base: unit, Disp: unitStep}, l.out)
 	ADDQ(Mem{Base: unit, Disp: unitCell}, l.out)
 	SHLQ(U8(7), l.out)

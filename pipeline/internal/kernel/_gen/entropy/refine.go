@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // refiner is a band whose coefficients take one more bit.
@@ -22,16 +24,16 @@ func newRefiner() *refiner {
 	}
 	ones, shift, t := GP64(), GP64(), GP64()
 	MOVQ(I32(-1), ones)
-	MOVQ(param("first"), shift)
+	MOVQ(asm.Param("first"), shift)
 	SHLXQ(shift, ones, t)
 	MOVQ(t, r.all)
 	NOTQ(t)
 	MOVQ(t, r.below)
-	MOVQ(param("last"), shift)
+	MOVQ(asm.Param("last"), shift)
 	NOTQ(shift) // 63 less it, in the bits that count
 	SHRXQ(shift, ones, t)
 	ANDQ(t, r.all)
-	MOVQ(param("low"), shift)
+	MOVQ(asm.Param("low"), shift)
 	SHLXQ(shift, ones, t)
 	MOVQ(t, r.minus)
 	NEGQ(t)
@@ -58,7 +60,7 @@ func refineBands() {
 		r.pass(e)
 		r.put(v, sent)
 		Label("next")
-		CMPQ(r.k, param("last"))
+		CMPQ(r.k, asm.Param("last"))
 		JLT(LabelRef("symbol"))
 		Label("close")
 		r.close(sent)
@@ -72,7 +74,7 @@ func refineBands() {
 // skip is for a block that has corrections only.
 func (r *refiner) skip() {
 	t, n := GP64(), GP64()
-	MOVQ(param("sent"), t)
+	MOVQ(asm.Param("sent"), t)
 	MOVQ(Mem{Base: t}, t)
 	ANDQ(r.all, t)
 	JZ(LabelRef("nothing"))
@@ -84,10 +86,10 @@ func (r *refiner) skip() {
 	JA(LabelRef("done"))
 	MOVQ(U32(0), r.corrections)
 	r.take(n)
-	DECQ(param("ended"))
+	DECQ(asm.Param("ended"))
 	JMP(LabelRef("correct"))
 	Label("nothing")
-	DECQ(param("ended"))
+	DECQ(asm.Param("ended"))
 	JMP(LabelRef("block"))
 }
 
@@ -95,14 +97,14 @@ func (r *refiner) skip() {
 func (r *refiner) list() {
 	const each = 0x0101010101010101
 	mask, at, bytes, from, step, m, list := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	MOVQ(param("sent"), mask)
+	MOVQ(asm.Param("sent"), mask)
 	MOVQ(Mem{Base: mask}, mask)
 	ANDQ(r.all, mask)
 	MOVQ(mask, r.old)
 	ORQ(r.below, mask)
 	NOTQ(mask)
 	LEAQ(r.free, at)
-	MOVQ(param("bytePlaces"), bytes)
+	MOVQ(asm.Param("bytePlaces"), bytes)
 	XORL(from.As32(), from.As32())
 	MOVQ(U64(8*each), step)
 	for range 8 {
@@ -153,7 +155,7 @@ func (r *refiner) pass(e reg.GPVirtual) {
 	JA(LabelRef("bail"))
 	r.take(n)
 	MOVL(e.As32(), r.k.As32())
-	CMPQ(r.k, param("last"))
+	CMPQ(r.k, asm.Param("last"))
 	JGT(LabelRef("bail"))
 }
 
@@ -194,7 +196,7 @@ func (r *refiner) special(e reg.GPVirtual) {
 // correct is package jpeg's function of that name, and goes to label block.
 func (r *refiner) correct() {
 	places, t, v, by, none := GP64(), GP64(), GP64(), GP64(), GP64()
-	CMPQ(param("step"), U8(0))
+	CMPQ(asm.Param("step"), U8(0))
 	JE(LabelRef("block")) // it is not needed
 	TESTQ(r.corrections, r.corrections)
 	JZ(LabelRef("block"))

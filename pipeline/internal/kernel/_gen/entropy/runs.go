@@ -3,6 +3,8 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 func read() {
@@ -69,32 +71,23 @@ func turns(lanes []*lane, decode func(left Mem)) {
 	for _, l := range lanes {
 		l.check("done")
 	}
-	MOVQ(param("count"), t)
+	MOVQ(asm.Param("count"), t)
 	MOVQ(t, left)
 	Label("block")
 	decode(left)
 	Label("unit")
 	DECQ(left)
 	JNZ(LabelRef("block"))
-	INCQ(param("m"))
+	INCQ(asm.Param("m"))
 	Label("mcus")
-	MOVQ(param("m"), t)
-	CMPQ(t, param("last"))
+	MOVQ(asm.Param("m"), t)
+	CMPQ(t, asm.Param("last"))
 	JLT(LabelRef("mcu"))
 	Label("done")
 	for _, l := range lanes {
 		l.save()
 	}
-	MOVQ(param("m"), t)
+	MOVQ(asm.Param("m"), t)
 	Store(t, ReturnIndex(0))
 	RET()
-}
-
-// param is a parameter's place in memory.
-func param(name string) Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
 }

@@ -71,7 +71,7 @@ func (k rowPairs) write() {
 	weights, places := Load(Param("weights"), GP64()), Load(Param("places"), GP64())
 	half := broadcast(1 << (weightBits - 1))
 	k.load()
-	groups, pairs := param("groups"), param("pairs")
+	groups, pairs := asm.Param("groups"), asm.Param("pairs")
 
 	Label("group")
 	Load(Param("src"), src)
@@ -184,13 +184,4 @@ func storeRows(dst, dstStride, rows Register, squeeze, groups Mem, sums []VecVir
 	VMOVQ(other, Mem{Base: row})
 	VPEXTRD(U8(2), other, Mem{Base: row, Disp: 8})
 	Label("stored")
-}
-
-// param returns a parameter's place in memory.
-func param(name string) Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
 }

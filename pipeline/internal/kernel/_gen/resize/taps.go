@@ -116,7 +116,7 @@ func placeGroup(places, pixel, step, stride Register) (w, stride3 GPVirtual) {
 	triple(n, 0)
 	MOVQ(pixel, at)
 	IMULQ(step, at)
-	ADDQ(param("first"), at)
+	ADDQ(asm.Param("first"), at)
 	for _, i := range []int{1, 3, 2, 4} {
 		n := GP64()
 		MOVL(Mem{Base: at}, n.As32())
@@ -125,7 +125,7 @@ func placeGroup(places, pixel, step, stride Register) (w, stride3 GPVirtual) {
 	}
 	MOVQ(pixel, w)
 	IMULQ(stride, w)
-	ADDQ(param("weights"), w)
+	ADDQ(asm.Param("weights"), w)
 	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
 	return w, stride3
 }

@@ -38,7 +38,7 @@ func triangle() {
 	four := fourTriangles{half: YMM(), one: YMM(), inverse: YMM(), absolute: absolute, unit: unit, ones: ones}
 	asm.Move(asm.Doubles("resizeHalf", 0.5), four.half)
 	asm.Move(asm.Doubles("resizeUnity", 1), four.one)
-	VBROADCASTSD(param("inverse"), four.inverse)
+	VBROADCASTSD(asm.Param("inverse"), four.inverse)
 	ends, longest, zeros := XMM(), XMM(), XMM()
 	for _, v := range []VecVirtual{ends, longest, zeros} {
 		VPXOR(v, v, v)
@@ -54,7 +54,7 @@ func triangle() {
 	VPMAXSD(used, longest, longest)
 	VPADDD(begin, used, used)
 	VPMAXSD(used, ends, ends)
-	VPBROADCASTD(param("lo"), used)
+	VPBROADCASTD(asm.Param("lo"), used)
 	VPSUBD(used, begin, begin)
 	VMOVDQU(begin, Mem{Base: first})
 
@@ -90,9 +90,9 @@ func (t *fourTriangles) begin(output Register, lanes Mem) (begin VecVirtual, tap
 	VPADDD(lanes, n, n)
 	VCVTDQ2PD(n, x)
 	VADDPD(t.half, x, x)
-	VBROADCASTSD(param("scale"), t.center)
+	VBROADCASTSD(asm.Param("scale"), t.center)
 	VMULPD(t.center, x, t.center)
-	VBROADCASTSD(param("reach"), reach)
+	VBROADCASTSD(asm.Param("reach"), reach)
 	VSUBPD(reach, t.center, x)
 	VADDPD(t.half, x, x)
 	VCVTTPD2DQY(x, begin)
@@ -102,7 +102,7 @@ func (t *fourTriangles) begin(output Register, lanes Mem) (begin VecVirtual, tap
 	VADDPD(t.half, x, x)
 	end := XMM()
 	VCVTTPD2DQY(x, end)
-	VPBROADCASTD(param("in"), n)
+	VPBROADCASTD(asm.Param("in"), n)
 	VPMINSD(n, end, end)
 	VCVTDQ2PD(end, t.end)
 	VPSUBD(begin, end, end)

@@ -61,7 +61,7 @@ func literals() {
 	Pragma("noescape")
 	s := &reading{acc: GP64(), count: GP64(), p: GP64(), joint: GP64(), pix: asm.Pointer("pix"), x: asm.Pointer("x"),
 		colors: asm.Pointer("colors"), shift: asm.Pointer("shift"), e: GP64(), v: GP64(), t: GP64(), u: GP64(), b: GP64(),
-		none: param("none"), entries: param("entries"), kept: AllocLocal(8), last: AllocLocal(8)}
+		none: asm.Param("none"), entries: asm.Param("entries"), kept: AllocLocal(8), last: AllocLocal(8)}
 	end, lastBlock := AllocLocal(8), AllocLocal(8)
 	s.begin(end, lastBlock)
 	Label("block")
@@ -80,7 +80,7 @@ func literals() {
 	ADDQ(U8(4*block), s.pix)
 	JMP(LabelRef("block"))
 	Label("single") // up to the next block, or at the end of the row
-	CMPQ(s.x, param("w"))
+	CMPQ(s.x, asm.Param("w"))
 	JGE(LabelRef("done"))
 	s.group()
 	s.pixel(0, "Single", true)
@@ -97,18 +97,18 @@ func literals() {
 
 // begin reads the bits from a place on. End is where p may look at a block no more, lastBlock the last x of one.
 func (s *reading) begin(end, lastBlock Mem) {
-	MOVQ(param("w"), s.t)
+	MOVQ(asm.Param("w"), s.t)
 	LEAQ(Mem{Base: s.t, Disp: -1}, s.u)
-	MOVQ(param("groupBits"), s.b)
+	MOVQ(asm.Param("groupBits"), s.b)
 	SHRXQ(s.b, s.u, s.u)
 	MOVQ(s.u, s.last)
 	SUBQ(U8(block), s.t)
 	MOVQ(s.t, lastBlock)
-	MOVQ(param("data"), s.p)
-	MOVQ(param("size"), s.t)
+	MOVQ(asm.Param("data"), s.p)
+	MOVQ(asm.Param("size"), s.t)
 	LEAQ(Mem{Base: s.p, Index: s.t, Scale: 1, Disp: -margin}, s.t)
 	MOVQ(s.t, end)
-	MOVQ(param("from"), s.t)
+	MOVQ(asm.Param("from"), s.t)
 	MOVQ(s.t, s.u)
 	SHRQ(U8(3), s.u)
 	ADDQ(s.u, s.p)
@@ -121,10 +121,10 @@ func (s *reading) begin(end, lastBlock Mem) {
 
 // done returns.
 func (s *reading) done() {
-	SUBQ(param("pix"), s.pix)
+	SUBQ(asm.Param("pix"), s.pix)
 	SHRQ(U8(2), s.pix)
 	Store(s.pix, ReturnIndex(0))
-	SUBQ(param("data"), s.p)
+	SUBQ(asm.Param("data"), s.p)
 	ANDL(U32(63), s.count.As32())
 	LEAQ(Mem{Base: s.p, Scale: 8, Index: s.p, Disp: 2}, s.t)
 	SUBQ(s.p, s.t)
@@ -133,28 +133,19 @@ func (s *reading) done() {
 	RET()
 }
 
-// param is a parameter's place in memory.
-func param(name string) Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
-}
-
 // group finds the joint of a pixel, and leaves its part in t.
 func (s *reading) group() {
-	MOVQ(param("groupBits"), s.u)
+	MOVQ(asm.Param("groupBits"), s.u)
 	SHRXQ(s.u, s.x, s.t)
 	s.jointOf(s.joint)
 }
 
 // jointOf finds the joint of part t.
 func (s *reading) jointOf(j GPVirtual) {
-	MOVQ(param("groupOf"), s.u)
+	MOVQ(asm.Param("groupOf"), s.u)
 	MOVL(Mem{Base: s.u, Index: s.t, Scale: 4}, s.u.As32())
 	IMUL3Q(U32(jointBytes), s.u, j)
-	ADDQ(param("joints"), j)
+	ADDQ(asm.Param("joints"), j)
 }
 
 // prefetch fetches a quarter of the joint of the part behind part t, for which the first cache has no room as long as parts are of other groups.

@@ -3,6 +3,8 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+
+	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
 // Of package vp8: the probabilities of a mode by that of the block to the left, and by that above.
@@ -21,12 +23,12 @@ func readBlockModes() {
 	t.begin()
 	XORL(t.n.As32(), t.n.As32())
 	Label("line")
-	MOVQ(param("left"), t.rest)
+	MOVQ(asm.Param("left"), t.rest)
 	MOVBLZX(Mem{Base: t.rest}, t.left.As32())
 	Label("block")
 	MOVL(t.n.As32(), t.next.As32())
 	ANDL(U32(3), t.next.As32())
-	ADDQ(param("above"), t.next)
+	ADDQ(asm.Param("above"), t.next)
 	MOVBLZX(Mem{Base: t.next}, t.row.As32())
 	IMUL3L(U8(perAbove), t.row.As32(), t.row.As32())
 	ADDQ(t.probabilities, t.row)
@@ -39,9 +41,9 @@ func readBlockModes() {
 	INCL(t.n.As32())
 	TESTL(U32(3), t.n.As32())
 	JNE(LabelRef("block"))
-	MOVQ(param("left"), t.rest)
+	MOVQ(asm.Param("left"), t.rest)
 	MOVB(t.v.As8(), Mem{Base: t.rest})
-	INCQ(param("left"))
+	INCQ(asm.Param("left"))
 	CMPL(t.n.As32(), U8(16))
 	JNE(LabelRef("line"))
 	t.done()

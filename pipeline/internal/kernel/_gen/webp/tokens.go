@@ -56,7 +56,7 @@ func readBlocks() {
 	Pragma("noescape")
 	end, done, x := AllocLocal(8), AllocLocal(8), AllocLocal(8)
 	t := newTokens("blocks")
-	t.places, t.factors = GP64(), param("factors")
+	t.places, t.factors = GP64(), asm.Param("factors")
 	LEAQ(placesOf(), t.places)
 	MOVQ(Mem{Base: t.rest, Disp: partitionSize}, t.split)
 	LEAQ(Mem{Base: t.at, Index: t.split, Scale: 1, Disp: -tokenMargin}, t.split)
@@ -64,7 +64,7 @@ func readBlocks() {
 	t.begin()
 	MOVQ(U32(0), done)
 	Label("line")
-	MOVQ(param("left"), t.rest)
+	MOVQ(asm.Param("left"), t.rest)
 	MOVBLZX(Mem{Base: t.rest}, t.left.As32())
 	MOVQ(U32(0), x)
 	Label("block")
@@ -75,10 +75,10 @@ func readBlocks() {
 	Label("ended")
 	t.endBlock(done, x)
 	JNE(LabelRef("block"))
-	INCQ(param("left"))
-	MOVQ(param("left"), t.rest)
+	INCQ(asm.Param("left"))
+	MOVQ(asm.Param("left"), t.rest)
 	MOVQ(done, t.split)
-	CMPQ(t.split, param("count"))
+	CMPQ(t.split, asm.Param("count"))
 	JNE(LabelRef("line"))
 	Label("done")
 	t.done()
@@ -89,8 +89,8 @@ func readBlocks() {
 
 // beginBlock sets row to the probabilities of a block's first coefficient.
 func (t *tokens) beginBlock(x Mem) {
-	MOVQ(param("first"), t.n)
-	MOVQ(param("above"), t.rest)
+	MOVQ(asm.Param("first"), t.n)
+	MOVQ(asm.Param("above"), t.rest)
 	ADDQ(x, t.rest)
 	MOVBLZX(Mem{Base: t.rest}, t.row.As32())
 	IMUL3L(U8(perContext), t.row.As32(), t.row.As32())
@@ -105,31 +105,22 @@ func (t *tokens) beginBlock(x Mem) {
 // endBlock notes how many coefficients the block has, and compares the next place with the end of the line.
 func (t *tokens) endBlock(done, x Mem) {
 	XORL(t.left.As32(), t.left.As32())
-	CMPQ(t.n, param("first"))
+	CMPQ(t.n, asm.Param("first"))
 	SETGT(t.left.As8())
-	MOVQ(param("counts"), t.rest)
+	MOVQ(asm.Param("counts"), t.rest)
 	ADDQ(done, t.rest)
 	MOVB(t.n.As8(), Mem{Base: t.rest})
-	MOVQ(param("above"), t.rest)
+	MOVQ(asm.Param("above"), t.rest)
 	ADDQ(x, t.rest)
 	MOVB(t.left.As8(), Mem{Base: t.rest})
-	MOVQ(param("left"), t.rest)
+	MOVQ(asm.Param("left"), t.rest)
 	MOVB(t.left.As8(), Mem{Base: t.rest})
 	ADDQ(U8(32), t.block)
 	INCQ(done)
 	MOVQ(x, t.rest)
 	INCQ(t.rest)
 	MOVQ(t.rest, x)
-	CMPQ(t.rest, param("side"))
-}
-
-// param is a parameter's place in memory.
-func param(name string) Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
+	CMPQ(t.rest, asm.Param("side"))
 }
 
 // placesOf has for each coefficient, and two behind the last one, where its probabilities begin, and where it is stored.
@@ -149,8 +140,8 @@ func placesOf() Mem {
 // newTokens returns registers, of which at is where the partition's data begin, and rest the partition.
 func newTokens(block string) *tokens {
 	t := &tokens{span: GP64(), value: GP64(), valid: GP64(), at: GP64(), row: GP64(), next: GP64(), n: GP64(), left: GP64(), block: asm.Pointer(block),
-		rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: param("probabilities"), whole: wholeRange}
-	MOVQ(param("p"), t.rest)
+		rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: asm.Param("probabilities"), whole: wholeRange}
+	MOVQ(asm.Param("p"), t.rest)
 	MOVQ(Mem{Base: t.rest, Disp: partitionData}, t.at)
 	return t
 }
@@ -173,7 +164,7 @@ func (t *tokens) begin() {
 // done puts the window back.
 func (t *tokens) done() {
 	p := t.rest
-	MOVQ(param("p"), p)
+	MOVQ(asm.Param("p"), p)
 	SUBQ(Mem{Base: p, Disp: partitionData}, t.at)
 	MOVQ(t.at, Mem{Base: p, Disp: partitionAt})
 	SHRQ(U8(24), t.span)
