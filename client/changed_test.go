@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -15,6 +16,7 @@ import (
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/loader"
 	"github.com/feedwater-io/feedwater/client/node"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // Other content of the same size, behind a path of one node, while a job runs: names and sizes do not tell, yet the
@@ -102,6 +104,24 @@ func TestChangedBeforeTheFirstBatch(t *testing.T) {
 			}
 			digest(t, loader(), 1)
 		})
+	}
+}
+
+// A replay says of data that changed what a batch says, and not that there is no node.
+func TestReplayOfDataThatChanged(t *testing.T) {
+	nodes, root := newCluster(t), maskedFolder(t)
+	nodes.startReal("a", root)
+	l := newLoader(t, loader.Options{Options: nodes.realOptions(masked, "a"), Batch: 45})
+	if _, err := l.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, filepath.Join(root, "pictures/class0/00.jpg"), longer)
+	want := firstError(t, l)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a replay waits longer for nodes that may return
+	defer cancel()
+	_, err := l.Fleet().Replay(ctx, &pb.ReplayRequest{Name: rangeOf(0, 0, 1)})
+	if want == nil || !errors.As(err, new(*node.DataError)) || !strings.Contains(err.Error(), "class0/00.") {
+		t.Errorf("%v, and of a batch: %v", err, want)
 	}
 }
 

@@ -82,24 +82,16 @@ func (f *Fleet) publishStatus(now time.Time) {
 	f.inFlight.traces.publish()
 }
 
-// Replay makes samples of the job again on any node that is up. The request's plan, numerics and revisions are filled
-// in.
+// Replay makes samples of the job again on any node that is up, and waits for one for a while where none is. The request's plan, numerics and
+// revisions are filled in.
 func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.ReplayResponse, error) {
 	info := f.job.info.Load()
 	if info == nil {
 		return nil, errors.New("replay: the fleet is not open")
 	}
-	reply := make(chan []node.Node, 1)
-	if !f.job.inbox.post(func() { reply <- f.roster.replayNodes() }) {
-		return nil, ErrClosed
-	}
-	var nodes []node.Node
-	select {
-	case nodes = <-reply:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-f.stopped:
-		return nil, ErrClosed
+	nodes, err := f.waitForNodes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	failures := &NodesError{}
 	for _, n := range nodes {
@@ -118,6 +110,55 @@ func (f *Fleet) Replay(ctx context.Context, request *pb.ReplayRequest) (*pb.Repl
 		failures.Nodes = append(failures.Nodes, NodeError{n.Addr(), Ready, err})
 	}
 	return nil, failures
+}
+
+// A replay waits for a node as long as a restart takes, and asks so often whether there is one.
+const (
+	replayWait  = 10 * time.Second
+	replayAgain = 50 * time.Millisecond
+)
+
+// waitForNodes are the nodes that a replay may ask, one at least. The error is that of the nodes where waiting does not help, or did not.
+func (f *Fleet) waitForNodes(ctx context.Context) ([]node.Node, error) {
+	type answer struct {
+		nodes []node.Node
+		err   error // why there are none, if that is for good
+		state []NodeError
+	}
+	end := time.Now().Add(replayWait)
+	for {
+		reply := make(chan answer, 1)
+		ask := func() {
+			a := answer{nodes: f.roster.replayNodes(), state: f.roster.nodeErrors()}
+			if f.roster.allLeftOut() && !f.roster.awaitsReturn(time.Now()) {
+				a.err = f.roster.allErrors()
+			}
+			reply <- a
+		}
+		if !f.job.inbox.post(ask) {
+			return nil, ErrClosed
+		}
+		select {
+		case a := <-reply:
+			switch {
+			case len(a.nodes) > 0 || a.err != nil:
+				return a.nodes, a.err
+			case time.Now().After(end):
+				return nil, &NodesError{a.state}
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-f.stopped:
+			return nil, ErrClosed
+		}
+		select {
+		case <-time.After(replayAgain):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-f.stopped:
+			return nil, ErrClosed
+		}
+	}
 }
 
 // Difference says in words what is the first that differs between the data of this fleet and of another. Both are open,

@@ -134,7 +134,7 @@ func (s *Server) replaySamples(ctx context.Context, j *Job, request *pb.ReplayRe
 		samples, err := j.maker.Replay(ctx, name.Part(at, min(at+step, name.Len())), most, j.run.Account)
 		var room *pipeline.RoomError
 		if errors.As(err, &room) {
-			return nil, &admission.BusyError{Message: fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)}
+			return nil, &admission.BusyError{Message: s.describeRoom(name.Len(), room)}
 		}
 		if err != nil {
 			return nil, j.explainError(err)
@@ -151,6 +151,14 @@ func (s *Server) replaySamples(ctx context.Context, j *Job, request *pb.ReplayRe
 		}
 	}
 	return r, nil
+}
+
+// describeRoom says why an answer with so many samples cannot be made, and what can.
+func (s *Server) describeRoom(samples int, room *pipeline.RoomError) string {
+	if samples > 1 {
+		return fmt.Sprintf("the answer takes more than %d bytes; replay fewer samples at once", s.options.ReplayBytes)
+	}
+	return fmt.Sprintf("the sample has %d bytes of pixels, more than the %d of an answer; transforms that crop or resize it make fewer", room.Bytes, s.options.ReplayBytes)
 }
 
 // Progress implements the service Feed. Errors are gRPC status errors.

@@ -46,7 +46,8 @@ type Options struct {
 	SnapshotIdle time.Duration
 	// StallTimeout ends a stream that takes no data for so long while there is some. Default 60 s.
 	StallTimeout time.Duration
-	// ReplaySamples and ReplayBytes bound one answer of Replay. Default 4096 samples and 32 MiB of pixels.
+	// ReplaySamples and ReplayBytes bound one answer of Replay. Default 4096 samples and 60 MiB of pixels,
+	// which is a picture of 20 megapixels, and what a client takes.
 	ReplaySamples int
 	ReplayBytes   int
 	// Replays is how many are answered at once; further ones wait their turn. Default 4.
@@ -112,7 +113,7 @@ func (o Options) withDefaults() Options {
 		o.ReplaySamples = 4096
 	}
 	if o.ReplayBytes <= 0 {
-		o.ReplayBytes = 32 << 20
+		o.ReplayBytes = 60 << 20
 	}
 	if o.Replays <= 0 {
 		o.Replays = 4

@@ -94,6 +94,13 @@ def test_ids_are_new_after_a_death_and_wants_name_the_same_batches(fake: Any) ->
     assert all(name[0] % 10 == 0 and name[1] < 2 and name[2] == 10 for name in names)
 
 
+def test_an_agent_that_refuses_its_environment_is_started_once(fake: Any, caplog: pytest.LogCaptureFixture) -> None:
+    fake.set(faults=[{"at": "open", "do": "exit", "code": 2, "words": "feedwater: FEEDWATER_KEEP: lots"}])
+    with pytest.raises(feedwater.AgentError, match="cannot start: FEEDWATER_KEEP: lots"):
+        next(iter(fake.loader()))
+    assert len(fake.log("start")) == 1 and "starting another" not in caplog.text
+
+
 def test_the_third_death_within_a_minute_is_an_error_with_its_last_words(fake: Any) -> None:
     fake.set(faults=[{"at": "open", "do": "exit", "code": 7, "words": "panic: no such thing"}])
     loader = fake.loader()

@@ -246,9 +246,11 @@ def test_looking_at_large_batches(few: Path) -> None:
         keys = keys_of(loader._engine.feed.session, 0, np.arange(6000) % 60)
         assert keys == keys[:60] * 100 and len(set(keys)) == 60
         assert keys[7] == loader.replay(7).key
-    with Loader(few, [transforms.CenterCrop(1024)], batch_size=12) as loader:
+    with Loader(few, [transforms.CenterCrop((3000, 4000))], batch_size=1) as loader:
+        assert loader.replay(3).image.shape == (3000, 4000, 3), "a picture of 12 megapixels"
+    with Loader(few, [transforms.CenterCrop(1700)], batch_size=8) as loader:
         images, _ = next(iter(loader))
-        assert images.nbytes > 32 << 20
+        assert images.nbytes > 60 << 20
         for image, sample in zip(images, loader.replay_batch(0), strict=True):
             assert np.array_equal(image.permute(1, 2, 0), sample.image)
 
@@ -272,6 +274,17 @@ def test_valid_tails(few: Path) -> None:
         keys += [k for k, v in zip(key, valid) if v]
         assert [loader.classes[i] for i in label[valid]] == [Path(k).parent.name for k, v in zip(key, valid) if v]
     assert len(keys) == len(set(keys)) == 60
+
+
+def test_data_that_changed_are_named_where_keys_are_a_field(few: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(few, folder)
+    loader = make(folder, fields=("image", "key"))
+    assert len(list(loader)) == 8
+    for file in folder.rglob("*.*"):
+        os.utime(file, (1e9, 1e9))
+    with pytest.raises(feedwater.DataError, match=r"/\S+ .*it changed"):
+        list(loader)
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ log = logging.getLogger("feedwater")
 DEATHS, DEATHS_WITHIN_S = 3, 60
 GRACE_S = 1
 TAIL_BYTES = 4000
+EXIT_USAGE = 2
+"""Of an agent that refuses its environment, see docs/configuration.md."""
 
 
 class User(Protocol):
@@ -150,7 +152,7 @@ class Agent:
     def note_lost(self, serial: int, *, hung: bool = False) -> None:
         """Tells that the agent of that number is gone. It is reaped on return, so nobody writes to its slots any more.
 
-        Raises AgentError if it was the third within a minute.
+        Raises AgentError if it was the third within a minute, or refused what the environment says.
         """
         with self._lock:
             if serial == self.serial and self._process is not None:
@@ -173,6 +175,8 @@ class Agent:
         self.memory_was_short = code == -signal.SIGKILL and not ours and memory.oom_kills() > self._oom_kills
         why = "killed by the Loader: it did not end by itself" if ours else _describe_exit(code)
         how = f"the feedwater agent ended ({why})"
+        if code == EXIT_USAGE and tail.startswith("feedwater: "):  # Go ends a panic by the same code
+            raise AgentError(f"the feedwater agent cannot start: {tail.removeprefix('feedwater: ')}")
         if len(self._deaths) == DEATHS and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             raise AgentError(f"{how} for the {DEATHS}rd time within a minute. Its last words:\n{tail or '(none)'}")
         log.warning("%s, starting another; no batch is lost. %s", how, tail[-300:])

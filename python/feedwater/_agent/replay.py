@@ -23,7 +23,7 @@ __all__ = ["Last", "Sample", "check_index", "keys_of", "replay_samples"]
 KEYS_AT_ONCE = 2048
 """Samples whose names are asked for at once: a node tells 4096 at most."""
 PIXELS_AT_ONCE = 8
-"""Samples made again at once: a node gives 32 MiB of pixels at most."""
+"""Samples made again at once: a node gives 60 MiB of pixels at most."""
 
 
 @dataclass(frozen=True)
@@ -124,22 +124,35 @@ def keys_of(session: Session, epoch: int, indices: Indices) -> list[str]:
 
 def replay_samples(session: Session, params: dict[str, Any]) -> list[Sample]:
     """Makes samples again, some at a time. params name them as docs/agent.md says."""
-    timeout = session.request.start_timeout or float("inf")
     samples: list[Sample] = []
-    for part in _split_request(params):
-        answer, blob = session.call("replay", {**part, "pixels": True}, timeout)
-        entries = answer["samples"]
-        ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
-        samples += [_parse_sample(entry, blob, end) for entry, end in zip(entries, ends)]
+    for part in _split_request(params, PIXELS_AT_ONCE):
+        try:
+            samples += _replay_part(session, part)
+        except Error:  # together they may be more than an answer has room for
+            if _count(part) == 1:
+                raise
+            for one in _split_request(part, 1):
+                samples += _replay_part(session, one)
     return samples
 
 
-def _split_request(params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same samples in the same order, at most PIXELS_AT_ONCE in each part."""
-    listed = "indices" in params
-    count = len(params["indices"]) if listed else params["count"]
-    for first in range(0, count, PIXELS_AT_ONCE):
-        last = min(count, first + PIXELS_AT_ONCE)
+def _replay_part(session: Session, params: dict[str, Any]) -> list[Sample]:
+    timeout = session.request.start_timeout or float("inf")
+    answer, blob = session.call("replay", {**params, "pixels": True}, timeout)
+    entries = answer["samples"]
+    ends = [*(entry["offset"] for entry in entries[1:]), len(blob)]
+    return [_parse_sample(entry, blob, end) for entry, end in zip(entries, ends)]
+
+
+def _count(params: dict[str, Any]) -> int:
+    return len(params["indices"]) if "indices" in params else int(params["count"])
+
+
+def _split_request(params: dict[str, Any], most: int) -> Iterator[dict[str, Any]]:
+    """The same samples in the same order, at most so many in each part."""
+    listed, count = "indices" in params, _count(params)
+    for first in range(0, count, most):
+        last = min(count, first + most)
         if listed:
             yield params | {name: params[name][first:last] for name in ("indices", "repeats")}
         else:
