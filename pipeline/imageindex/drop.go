@@ -17,7 +17,7 @@ func (s *Cache) DiskBytes() int64 {
 }
 
 // dropSegments removes files that nobody needs: for each of their records there is one in a file with a later name,
-// which is what a Store that is opened now would use. The file with the latest name stays, so whichever Stores drop at
+// which is what a Cache that is opened now would use. The file with the latest name stays, so whichever Caches drop at
 // once, each sample that had a record keeps one. Those who have such a file open go on with it. present are the data
 // set's files that were there a moment ago, whose bytes are counted.
 func (s *Cache) dropSegments(present map[string]fs.DirEntry) {

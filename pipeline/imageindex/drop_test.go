@@ -21,7 +21,7 @@ func bytesIn(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// Several builders that know nothing of one another write everything. What later files replace goes; the Stores that
+// Several builders that know nothing of one another write everything. What later files replace goes; the Caches that
 // had it go on.
 func TestReplacedFilesAreDropped(t *testing.T) {
 	dir := t.TempDir()

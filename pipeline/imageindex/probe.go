@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Probe does in a folder what closing a Store does: it lists the folder, and makes, writes and removes a file. The
+// Probe does in a folder what closing a Cache does: it lists the folder, and makes, writes and removes a file. The
 // error is the system's. Where the disk does not answer it does not return.
 func Probe(dir string) error {
 	if _, err := os.ReadDir(dir); err != nil {

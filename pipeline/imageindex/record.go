@@ -89,7 +89,7 @@ func (s *Cache) keepMemory(sample int) (at place, records []byte, m *memory) {
 }
 
 // Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as
-// long as the Store lives. Where the disk does not keep up it keeps nothing.
+// long as the Cache lives. Where the disk does not keep up it keeps nothing.
 func (s *Cache) Put(sample int, file, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Cache) Put(sample int, file, data []byte) {
 	}
 }
 
-// PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Store knows what it
+// PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Cache knows what it
 // was told.
 func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool {
 	defer context.AfterFunc(ctx, func() {

@@ -23,7 +23,7 @@ import (
 //	checksum  XXH3 u64 of all before
 //	records
 //
-// A Store checks all but the records when it opens a segment, and a record when it is asked for.
+// A Cache checks all but the records when it opens a segment, and a record when it is asked for.
 const (
 	format        = "2"
 	magic         = "fwindex" + format
@@ -32,7 +32,7 @@ const (
 	checksumBytes = 8
 )
 
-// segment is what a Store has of one: mapped, or still in memory, without a name.
+// segment is what a Cache has of one: mapped, or still in memory, without a name.
 type segment struct {
 	name    string  // of its file
 	memory  *memory // nil: records are not in a file
@@ -46,7 +46,7 @@ func (s *segment) freeMemory() {
 
 // pending is a segment that is being gathered.
 type pending struct {
-	segment          int // among the Store's
+	segment          int // among the Cache's
 	begun            time.Time
 	entries, records []byte
 }

@@ -3,7 +3,7 @@
 // each holds the digest of these bytes and a checksum of itself. So whatever happens to its files or to the data, a
 // record is right or is not found. The files are a cache: they may be deleted at any time, several processes share
 // them, and where they cannot be written or there is no room nothing is kept. The package knows neither pictures nor
-// data sets. A Store runs at most one goroutine at a time, which writes and looks for files, so that nobody who asks or
+// data sets. A Cache runs at most one goroutine at a time, which writes and looks for files, so that nobody who asks or
 // tells waits for that; Close waits for it.
 package imageindex
 
@@ -19,20 +19,20 @@ import (
 	"unsafe"
 )
 
-// Options of a Store. The zero value works.
+// Options of a Cache. The zero value works.
 type Options struct {
 	// Dir keeps the files. Default: feedwater/index in the user's cache directory.
 	Dir string
 	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not
 	// used for longest make room. Default 4 GiB.
 	MaxBytes int64
-	// Steady says that nothing makes room: what is in Dir stays, and a Store that finds no room for more keeps nothing,
+	// Steady says that nothing makes room: what is in Dir stays, and a Cache that finds no room for more keeps nothing,
 	// which is no trouble.
 	Steady bool
 	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not
 	// block. Default: nobody is told.
 	Trouble func(error)
-	// Hold is told by how many bytes the memory grows that the Store holds for as long as it is open, and, by a
+	// Hold is told by how many bytes the memory grows that the Cache holds for as long as it is open, and, by a
 	// negative number, that it is given back: whoever limits the memory of the process adds that. It must not block.
 	// Default: nobody is told.
 	Hold func(bytes int64)
@@ -49,11 +49,11 @@ const (
 	defaultPendingBytes = 8 << 20
 	// flushAge is how long records are gathered at most: what is lost where a process is killed.
 	flushAge = time.Minute
-	// lookAge is how often a Store that lacks records looks for the files of other processes.
+	// lookAge is how often a Cache that lacks records looks for the files of other processes.
 	lookAge = 30 * time.Second
 )
 
-// DefaultDir is the folder of a Store whose Options name none.
+// DefaultDir is the folder of a Cache whose Options name none.
 func DefaultDir() (string, error) {
 	user, err := os.UserCacheDir()
 	return filepath.Join(user, "feedwater", "index"), err
@@ -112,7 +112,7 @@ type lost struct {
 	bytes   int64
 }
 
-// HeldBytes is how many bytes of memory a Store of so many samples comes to hold while it gathers nothing, if each has a record. It
+// HeldBytes is how many bytes of memory a Cache of so many samples comes to hold while it gathers nothing, if each has a record. It
 // holds little more than 8 bytes for each record that there is.
 func HeldBytes(samples int) int64 {
 	blocks := int64(samples+blockSamples-1) / blockSamples

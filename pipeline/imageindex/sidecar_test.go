@@ -605,7 +605,7 @@ func TestOldRecordsAreWritten(t *testing.T) {
 	}
 }
 
-// Files that no Store made stay, old ones too, and do not count; and a Store makes no room by its own files.
+// Files that no Cache made stay, old ones too, and do not count; and a Cache makes no room by its own files.
 func TestFilesOfOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	_, made, name := filed(t)

@@ -203,7 +203,7 @@ func (s *Cache) makeRoom(n int64) error {
 	return nil
 }
 
-// ours matches the names that Stores give, of any format. The folder may have files of others, whatever they end with.
+// ours matches the names that Caches give, of any format. The folder may have files of others, whatever they end with.
 var ours = regexp.MustCompile(`^[0-9a-f]{32}(\.[0-9]+)?-[0-9a-f]{16}-[0-9]+(` + regexp.QuoteMeta(ending) + `|` + regexp.QuoteMeta(unfinished) + `)$`)
 
 // listFiles lists all files that count, and removes what killed processes left behind.
