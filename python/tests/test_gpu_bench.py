@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import make_photos
 
 import feedwater
 
@@ -388,10 +389,11 @@ def run_part(module: Any, out: Path, monkeypatch: pytest.MonkeyPatch, *more: str
 
 
 def test_part_1_runs_on_a_cpu(
-    cpu: Any, bench: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cpu: Any, bench: Any, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import checks
 
+    photos = make_photos(tmp_path_factory.mktemp("photos"), 400)  # twelve batches
     monkeypatch.setitem(checks.CHECKS, "ranks", lambda folder: None)  # below, in processes of their own
     monkeypatch.setattr(torch, "compile", lambda function: function)
     told, code = run_part(checks, tmp_path / "gpu-1.txt", monkeypatch, str(photos))
