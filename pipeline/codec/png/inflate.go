@@ -20,6 +20,7 @@ type inflater struct {
 	parts  []part
 	joined []byte
 	src    bytes.Reader
+	none   bytes.Reader // of noBytes
 	flate  io.ReadCloser
 	sum    hash.Hash32
 	begun  bool
@@ -144,9 +145,29 @@ func (d *inflater) start() error {
 	}
 	if d.flate == nil {
 		d.flate = flate.NewReader(&d.src)
-		return nil
 	}
-	return d.flate.(flate.Resetter).Reset(&d.src, nil)
+	return d.reset()
+}
+
+// noBytes is deflated data of no bytes, in a block whose code has fifteen lengths of copies, in front of the end's code of fifteen bits, and the largest
+// distance. By such tables hardly any bits decode but to a copy from before the beginning.
+var noBytes = []byte{
+	0x7d, 0xfd, 0x01, 0x82, 0x24, 0x49, 0x92, 0x24, 0x49, 0xfe, 0xff, 0xd7, 0x07, 0x48, 0x2c, 0x6a,
+	0x1e, 0x59, 0x3d, 0x7b, 0x2f, 0x81, 0xff, 0x1f,
+}
+
+// reset sets package flate's reader to the data. Where a code of a block has no symbols it decodes by the tables that it had before, those of the last
+// file: they are always noBytes', so that a verdict does not depend on what was decoded before.
+func (d *inflater) reset() error {
+	reader := d.flate.(flate.Resetter)
+	d.none.Reset(noBytes)
+	if err := reader.Reset(&d.none, nil); err != nil {
+		return err
+	}
+	if _, err := d.flate.Read(d.few[:1]); err != io.EOF {
+		return fmt.Errorf("data of no bytes: %w", err)
+	}
+	return reader.Reset(&d.src, nil)
 }
 
 // isZlib reports whether bytes are zlib's header of deflated data without a dictionary.
