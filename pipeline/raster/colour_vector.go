@@ -15,10 +15,10 @@ func runsOf(m *pixel.Image) (runs, size int) {
 }
 
 // eachRun hands the runs of a picture to a kernel that takes them whole.
-func eachRun(m *pixel.Image, kernel func(p *byte, size int)) {
+func eachRun(m *pixel.Image, change func(p *byte, size int)) {
 	runs, size := runsOf(m)
 	for k := range runs {
-		kernel(&m.Pix[k*m.Stride], size)
+		change(&m.Pix[k*m.Stride], size)
 	}
 }
 

@@ -87,18 +87,18 @@ TEXT ·roundSums(SB), NOSPLIT, $0-40
 	MOVQ         near+8(FP), CX
 	MOVQ         sums+16(FP), DX
 	MOVQ         n+32(FP), BX
-	VBROADCASTSS blurHalf<>+0(SB), Y2
-	VBROADCASTSS low+24(FP), Y0
-	VBROADCASTSS high+28(FP), Y1
+	VBROADCASTSS blurHalf<>+0(SB), Y0
+	VBROADCASTSS low+24(FP), Y1
+	VBROADCASTSS high+28(FP), Y2
 	XORQ         SI, SI
 
 group:
-	VADDPS       (DX)(SI*4), Y2, Y3
+	VADDPS       (DX)(SI*4), Y0, Y3
 	VCVTTPS2DQ   Y3, Y4
 	VCVTDQ2PS    Y4, Y5
 	VSUBPS       Y5, Y3, Y5
-	VCMPPS       $0x01, Y0, Y5, Y3
-	VCMPPS       $0x0e, Y1, Y5, Y5
+	VCMPPS       $0x01, Y1, Y5, Y3
+	VCMPPS       $0x0e, Y2, Y5, Y5
 	VORPS        Y5, Y3, Y3
 	VMOVMSKPS    Y3, DI
 	MOVB         DI, (CX)

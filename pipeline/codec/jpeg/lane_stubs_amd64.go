@@ -19,7 +19,7 @@ func readTwoRuns(data *byte, bits *uint64, end int, units *byte, cells *int16, d
 //go:noescape
 func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
 
-// setPairs is what acTable.setSingles and acTable.addSeconds do.
+// setPairs is what acTable.setPairs does.
 //
 //go:noescape
 func setPairs(entries *uint32, pairs *uint32)

@@ -864,10 +864,10 @@ TEXT ·groupTapsAVX2(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, BX
 	MOVQ         width+48(FP), SI
 	SUBQ         $0x04, SI
-	MOVL         $0x000007ff, DI
-	VMOVD        DI, X0
-	VPBROADCASTD X0, Y1
 	VMOVDQU      resizeWords<>+0(SB), Y0
+	MOVL         $0x000007ff, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
 	XORQ         DI, DI
 
 group:

@@ -59,6 +59,24 @@ func Move(from, to operand.Op) {
 	}
 }
 
+// Load loads a vector into a register of its own.
+func Load(from operand.Op) reg.VecVirtual {
+	v := Vector()
+	Move(from, v)
+	return v
+}
+
+// NextGroup goes to label group with i that much further on, or at last, so that the last group overlaps the one before. Behind it is label done.
+func NextGroup(i, last reg.Register, size uint64) {
+	build.CMPQ(i, last)
+	build.JE(operand.LabelRef("done"))
+	build.ADDQ(operand.Imm(size), i)
+	build.CMPQ(i, last)
+	build.CMOVQGT(last, i)
+	build.JMP(operand.LabelRef("group"))
+	build.Label("done")
+}
+
 // AddProducts appends VPDPWSSD, which avo does not know: it adds to each dword of sum the two products of its words in a and b.
 func AddProducts(b, a operand.Op, sum reg.VecVirtual) {
 	build.Instruction(&ir.Instruction{

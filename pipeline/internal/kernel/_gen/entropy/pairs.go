@@ -19,7 +19,7 @@ func pairs() {
 	}
 	TEXT("setPairs", NOSPLIT, "func(entries *uint32, pairs *uint32)")
 	Pragma("noescape")
-	Doc("setPairs is what acTable.setSingles and acTable.addSeconds do.")
+	Doc("setPairs is what acTable.setPairs does.")
 	entries, p, at, end := Load(Param("entries"), GP64()), Load(Param("pairs"), GP64()), GP64(), GP64()
 	number := YMM()
 	VMOVDQU(numbers, number)

@@ -188,10 +188,10 @@ func (b bounds) mix(base, d, factor VecVirtual) {
 	VCVTTPS2DQ(d, d)
 }
 
+// broadcast is a parameter of float32, in every dword.
 func broadcast(name string) VecVirtual {
-	v := YMM()
-	at, _ := Param(name).Resolve()
-	VBROADCASTSS(at.Addr, v)
+	v := asm.Vector()
+	VBROADCASTSS(asm.Param(name), v)
 	return v
 }
 

@@ -67,16 +67,14 @@ func (a axis) whole() GPVirtual {
 type gatherConstants struct{ column, row, pixel, channel VecVirtual }
 
 func makeGatherConstants() gatherConstants {
-	g := gatherConstants{ZMM(), ZMM(), ZMM(), ZMM()}
 	var pixel, channel [64]byte
 	for i := range 48 {
 		pixel[i], channel[i] = byte(4*(i/3)), byte(i%3)
 	}
-	asm.Move(asm.Words("gatherColumn", 0, 3), g.column)
-	asm.Move(asm.Words("gatherRow", 0, 64), g.row)
-	asm.Move(asm.All("gatherPixel", pixel), g.pixel)
-	asm.Move(asm.All("gatherChannel", channel), g.channel)
-	return g
+	return gatherConstants{
+		asm.Load(asm.Words("gatherColumn", 0, 3)), asm.Load(asm.Words("gatherRow", 0, 64)),
+		asm.Load(asm.All("gatherPixel", pixel)), asm.Load(asm.All("gatherChannel", channel)),
+	}
 }
 
 // bytesAt is where the bytes of pixels at x and y lie.

@@ -36,14 +36,8 @@ func makeWideLuma() wideLuma {
 // load has the constants in registers.
 func (l wideLuma) load() wideLuma {
 	return wideLuma{
-		loadWide(l.redGreen), loadWide(l.redGreenWeights), loadWide(l.greenBlue), loadWide(l.greenBlueWeights), loadWide(l.half),
+		asm.Load(l.redGreen), asm.Load(l.redGreenWeights), asm.Load(l.greenBlue), asm.Load(l.greenBlueWeights), asm.Load(l.half),
 	}
-}
-
-func loadWide(m Op) VecVirtual {
-	v := ZMM()
-	asm.Move(m, v)
-	return v
 }
 
 // greysOf is the grey of sixteen pixels, in dwords.
@@ -94,15 +88,13 @@ func mixGreysWide(l wideLuma) {
 	TEXT("mixGreysAVX512", NOSPLIT, "func(p *byte, n int, factor float32)")
 	Doc("mixGreysAVX512 adds to the grey of each of n > 0 pixels factor times what each channel has more than it; factor is at most 1<<20 either way.")
 	Pragma("noescape")
-	p, n, factor := asm.Pointer("p"), asm.Pointer("n"), ZMM()
-	at, _ := Param("factor").Resolve()
-	VBROADCASTSS(at.Addr, factor)
+	p, n, factor := asm.Pointer("p"), asm.Pointer("n"), broadcast("factor")
 	l = l.load()
 	var channel [3]VecVirtual
 	for c, name := range []string{"wideRed", "wideGreen", "wideBlue"} {
-		channel[c] = loadWide(wideSpread(name, [4]int{c, -1, -1, -1}))
+		channel[c] = asm.Load(wideSpread(name, [4]int{c, -1, -1, -1}))
 	}
-	join := loadWide(asm.All("wideJoin", joined()))
+	join := asm.Load(asm.All("wideJoin", joined()))
 	eachSixteen(p, n, func(x VecVirtual) VecVirtual {
 		grey, base := l.greysOf(x), ZMM()
 		VCVTDQ2PS(grey, base)

@@ -14,8 +14,7 @@ import (
 func loadTable(at Mem) []VecVirtual {
 	t := make([]VecVirtual, 4)
 	for i := range t {
-		t[i] = ZMM()
-		asm.Move(at.Offset(64*i), t[i])
+		t[i] = asm.Load(at.Offset(64 * i))
 	}
 	return t
 }
@@ -36,9 +35,7 @@ func eachWide(p, n Register, look func(x VecVirtual) VecVirtual) {
 	SUBQ(U8(64), n)
 	JL(LabelRef("tail"))
 	Label("group")
-	x := ZMM()
-	asm.Move(Mem{Base: p}, x)
-	asm.Move(look(x), Mem{Base: p})
+	asm.Move(look(asm.Load(Mem{Base: p})), Mem{Base: p})
 	ADDQ(U8(64), p)
 	SUBQ(U8(64), n)
 	JGE(LabelRef("group"))
@@ -46,8 +43,7 @@ func eachWide(p, n Register, look func(x VecVirtual) VecVirtual) {
 	Label("tail")
 	ADDQ(U8(64), n)
 	JZ(LabelRef("done"))
-	some := firstBytes(n)
-	x = ZMM()
+	some, x := firstBytes(n), ZMM()
 	VMOVDQU8_Z(Mem{Base: p}, some, x)
 	VMOVDQU8(look(x), some, Mem{Base: p})
 	Label("done")

@@ -16,14 +16,11 @@ func findRanges() {
 	low, high, p, n := asm.Pointer("low"), asm.Pointer("high"), asm.Pointer("p"), asm.Pointer("n")
 	var least, most [3]VecVirtual
 	for i := range least {
-		least[i], most[i] = YMM(), YMM()
-		asm.Move(Mem{Base: low, Disp: 32 * i}, least[i])
-		asm.Move(Mem{Base: high, Disp: 32 * i}, most[i])
+		least[i], most[i] = asm.Load(Mem{Base: low, Disp: 32 * i}), asm.Load(Mem{Base: high, Disp: 32 * i})
 	}
 	Label("group")
 	for i := range least {
-		x := YMM()
-		asm.Move(Mem{Base: p, Disp: 32 * i}, x)
+		x := asm.Load(Mem{Base: p, Disp: 32 * i})
 		VPMINUB(x, least[i], least[i])
 		VPMAXUB(x, most[i], most[i])
 	}

@@ -20,9 +20,7 @@ func sharpen(name string) {
 		"them.")
 	Pragma("noescape")
 	dst, rows := asm.Pointer("dst"), []GPVirtual{asm.Pointer("above"), asm.Pointer("here"), asm.Pointer("below")}
-	last, i, zero, f := asm.Pointer("n"), GP64(), asm.Vector(), asm.Vector()
-	at, _ := Param("factor").Resolve()
-	VBROADCASTSS(at.Addr, f)
+	last, i, zero, f := asm.Pointer("n"), GP64(), asm.Vector(), broadcast("factor")
 	asm.Zero(zero)
 	c := makeSharpening()
 	SUBQ(U8(size), last)
@@ -37,13 +35,7 @@ func sharpen(name string) {
 	}
 	VPACKUSWB(out[1], out[0], out[0])
 	asm.Move(out[0], Mem{Base: dst, Index: i, Scale: 1})
-	CMPQ(i, last)
-	JE(LabelRef("done"))
-	ADDQ(U8(size), i)
-	CMPQ(i, last)
-	CMOVQGT(last, i) // the last values overlap the ones before
-	JMP(LabelRef("group"))
-	Label("done")
+	asm.NextGroup(i, last, uint64(size))
 	VZEROUPPER()
 	RET()
 }
@@ -58,24 +50,15 @@ var (
 type sharpening struct{ both, five, six, thirteenth, excess VecVirtual }
 
 func makeSharpening() sharpening {
-	load := func(m Mem) VecVirtual {
-		v := asm.Vector()
-		asm.Move(m, v)
-		return v
-	}
 	return sharpening{
-		load(asm.Words("sharpenBoth", 1<<8|1)), load(asm.Words("sharpenFive", 1<<8|5)), load(asm.Words("sharpenSix", 6<<8|6)),
-		load(asm.Words("sharpenThirteenth", 5042)), load(asm.Words("sharpenExcess", 1, -1)),
+		asm.Load(asm.Words("sharpenBoth", 1<<8|1)), asm.Load(asm.Words("sharpenFive", 1<<8|5)), asm.Load(asm.Words("sharpenSix", 6<<8|6)),
+		asm.Load(asm.Words("sharpenThirteenth", 5042)), asm.Load(asm.Words("sharpenExcess", 1, -1)),
 	}
 }
 
 // blur returns the values in the middle, and the words of their blur: a thirteenth of the sum of the nine, the middle five times, and 6.
 func (c sharpening) blur(rows []GPVirtual, i GPVirtual) (middle VecVirtual, sums [2]VecVirtual) {
-	load := func(row, at int) VecVirtual {
-		v := asm.Vector()
-		asm.Move(Mem{Base: rows[row], Index: i, Scale: 1, Disp: 3 * at}, v)
-		return v
-	}
+	load := func(row, at int) VecVirtual { return asm.Load(Mem{Base: rows[row], Index: i, Scale: 1, Disp: 3 * at}) }
 	middle = load(1, 1)
 	for k, unpack := range unpackBytes {
 		sums[k] = asm.Vector()

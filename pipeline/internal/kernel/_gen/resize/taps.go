@@ -63,8 +63,7 @@ func groupTaps() {
 	SHLQ(U8(2), stride)
 	last := asm.Pointer("width")
 	SUBQ(U8(4), last)
-	both, low := YMM(), broadcast(1<<lowBits-1)
-	asm.Move(words, both)
+	both, low := asm.Load(words), broadcast(1<<lowBits-1)
 	pixel := GP64()
 	XORQ(pixel, pixel)
 
@@ -93,13 +92,7 @@ func groupTaps() {
 	JNZ(LabelRef("pair"))
 
 	ADDQ(U8(20), places)
-	CMPQ(pixel, last)
-	JE(LabelRef("done"))
-	ADDQ(U8(4), pixel)
-	CMPQ(pixel, last)
-	CMOVQGT(last, pixel) // the last group may overlap the one before
-	JMP(LabelRef("group"))
-	Label("done")
+	asm.NextGroup(pixel, last, 4)
 	VZEROUPPER()
 	RET()
 }
