@@ -7,7 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/zlib"
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/inflate"
 )
 
 // How long compressed text may become, each and together, in bytes.
@@ -21,7 +21,7 @@ var errTooLong = fmt.Errorf("%w: compressed text of more than 1 MiB, or 64 MiB t
 // texts decompresses text. It keeps one at a time: a file may have thousands, of which the last one counts.
 type texts struct {
 	from  bytes.Reader
-	zlib  io.ReadCloser
+	zlib  *inflate.Reader
 	text  bytes.Buffer
 	total int
 }
@@ -31,14 +31,9 @@ func (t *texts) expand(data []byte) (err error) {
 	t.text.Reset()
 	t.from.Reset(data)
 	if t.zlib == nil {
-		var z io.ReadCloser
-		if z, err = zlib.NewReader(&t.from); err == nil {
-			t.zlib = z
-		}
-	} else {
-		err = t.zlib.(zlib.Resetter).Reset(&t.from, nil)
+		t.zlib = inflate.NewZlib()
 	}
-	if err == nil {
+	if err = t.zlib.Reset(&t.from); err == nil {
 		_, err = t.text.ReadFrom(io.LimitReader(t.zlib, maxText+1))
 	}
 	if t.total += t.text.Len(); t.text.Len() > maxText || t.total > maxTexts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/inflate"
 	"github.com/feedwater-io/feedwater/pipeline/codec/internal/strip"
 )
 
@@ -20,8 +21,7 @@ type inflater struct {
 	parts  []part
 	joined []byte
 	src    bytes.Reader
-	none   bytes.Reader // of noBytes
-	flate  io.ReadCloser
+	flate  *inflate.Reader
 	sum    hash.Hash32
 	begun  bool
 	all    []byte // the data
@@ -144,30 +144,9 @@ func (d *inflater) start() error {
 		return fmt.Errorf("%w: the data begins with %x", ErrBroken, b)
 	}
 	if d.flate == nil {
-		d.flate = flate.NewReader(&d.src)
+		d.flate = inflate.NewFlate()
 	}
-	return d.reset()
-}
-
-// noBytes is deflated data of no bytes, in a block whose code has fifteen lengths of copies, in front of the end's code of fifteen bits, and the largest
-// distance. By such tables hardly any bits decode but to a copy from before the beginning.
-var noBytes = []byte{
-	0x7d, 0xfd, 0x01, 0x82, 0x24, 0x49, 0x92, 0x24, 0x49, 0xfe, 0xff, 0xd7, 0x07, 0x48, 0x2c, 0x6a,
-	0x1e, 0x59, 0x3d, 0x7b, 0x2f, 0x81, 0xff, 0x1f,
-}
-
-// reset sets package flate's reader to the data. Where a code of a block has no symbols it decodes by the tables that it had before, those of the last
-// file: they are always noBytes', so that a verdict does not depend on what was decoded before.
-func (d *inflater) reset() error {
-	reader := d.flate.(flate.Resetter)
-	d.none.Reset(noBytes)
-	if err := reader.Reset(&d.none, nil); err != nil {
-		return err
-	}
-	if _, err := d.flate.Read(d.few[:1]); err != io.EOF {
-		return fmt.Errorf("data of no bytes: %w", err)
-	}
-	return reader.Reset(&d.src, nil)
+	return d.flate.Reset(&d.src)
 }
 
 // isZlib reports whether bytes are zlib's header of deflated data without a dictionary.
