@@ -118,46 +118,55 @@ const (
 	replayAgain = 50 * time.Millisecond
 )
 
+// replayers are the nodes that a replay may ask now; where there are none, why, and whether that is for good.
+type replayers struct {
+	nodes   []node.Node
+	err     error
+	forGood bool
+}
+
+// replayersNow are those of this moment.
+func (r *roster) replayersNow() replayers {
+	if nodes := r.replayNodes(); len(nodes) > 0 {
+		return replayers{nodes: nodes}
+	}
+	if r.allLeftOut() && !r.awaitsReturn(time.Now()) {
+		return replayers{err: r.allErrors(), forGood: true}
+	}
+	return replayers{err: &NodesError{r.nodeErrors()}}
+}
+
 // waitForNodes are the nodes that a replay may ask, one at least. The error is that of the nodes where waiting does not help, or did not.
 func (f *Fleet) waitForNodes(ctx context.Context) ([]node.Node, error) {
-	type answer struct {
-		nodes []node.Node
-		err   error // why there are none, if that is for good
-		state []NodeError
+	again := time.NewTicker(replayAgain)
+	defer again.Stop()
+	for end := time.Now().Add(replayWait); ; {
+		reply := make(chan replayers, 1)
+		if !f.job.inbox.post(func() { reply <- f.roster.replayersNow() }) {
+			return nil, ErrClosed
+		}
+		r, err := receive(ctx, f, reply)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.nodes) > 0 || r.forGood || time.Now().After(end) {
+			return r.nodes, r.err
+		}
+		if _, err := receive(ctx, f, again.C); err != nil {
+			return nil, err
+		}
 	}
-	end := time.Now().Add(replayWait)
-	for {
-		reply := make(chan answer, 1)
-		ask := func() {
-			a := answer{nodes: f.roster.replayNodes(), state: f.roster.nodeErrors()}
-			if f.roster.allLeftOut() && !f.roster.awaitsReturn(time.Now()) {
-				a.err = f.roster.allErrors()
-			}
-			reply <- a
-		}
-		if !f.job.inbox.post(ask) {
-			return nil, ErrClosed
-		}
-		select {
-		case a := <-reply:
-			switch {
-			case len(a.nodes) > 0 || a.err != nil:
-				return a.nodes, a.err
-			case time.Now().After(end):
-				return nil, &NodesError{a.state}
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-f.stopped:
-			return nil, ErrClosed
-		}
-		select {
-		case <-time.After(replayAgain):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-f.stopped:
-			return nil, ErrClosed
-		}
+}
+
+// receive waits for what comes, until ctx ends or the fleet has stopped.
+func receive[T any](ctx context.Context, f *Fleet, from <-chan T) (v T, err error) {
+	select {
+	case v = <-from:
+		return v, nil
+	case <-ctx.Done():
+		return v, ctx.Err()
+	case <-f.stopped:
+		return v, ErrClosed
 	}
 }
 

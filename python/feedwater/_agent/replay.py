@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .._common import filenames
 from .._order.steps import Indices
-from ..errors import Error
+from ..errors import DataError, Error
 from .failure import error_of
 from .session import SLACK_S, Session
 
@@ -128,7 +128,7 @@ def replay_samples(session: Session, params: dict[str, Any]) -> list[Sample]:
     for part in _split_request(params, PIXELS_AT_ONCE):
         try:
             samples += _replay_part(session, part)
-        except Error:  # together they may be more than an answer has room for
+        except DataError:  # together they may be more than an answer has room for
             if _count(part) == 1:
                 raise
             for one in _split_request(part, 1):
