@@ -22,9 +22,9 @@ type IndexOptions struct {
 	Dir string
 	// MaxBytes is what all files in Dir may take. Default 4 GiB.
 	MaxBytes int64
-	// ProgressiveBytes is what the copies of progressive JPEG files may take beside that, which are about as large as
-	// the files. Those that are there stay and are used: nothing makes room for others. Default 0: none are made.
-	ProgressiveBytes int64
+	// CopyBytes is what the copies of progressive JPEG and lossy WebP files may take beside that, which are about as
+	// large as the files. Those that are there stay and are used: nothing makes room for others. Default 0: none are made.
+	CopyBytes int64
 	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and
 	// take more bytes. Default 8.
 	Interval int
@@ -261,28 +261,28 @@ func (x *indexStores) closeStores() {
 // fileIndex is what a decoder has of the index of the file at hand.
 type fileIndex struct {
 	made   []byte
-	wanted bool // one is made
+	wanted recording
 }
 
 // useIndex readies the codec for the file that a worker has read: with its index, or to make one.
 func (d *decoder) useIndex(j *Job, k *worker) {
-	d.wanted = k.making.index
+	d.wanted = k.making
 	if k.store == nil {
 		return
 	}
 	interval := 0
-	if d.wanted {
+	if d.wanted.any() {
 		interval = j.p.indexes.index.Interval
 	}
-	d.codec.RecordCopies(k.making.copies)
+	d.codec.RecordCopies(d.wanted.copies)
 	d.codec.UseIndex(k.found, interval)
 }
 
 // keepIndex keeps the index that was made while a sample was decoded, in the store that was asked for it before.
 func (d *decoder) keepIndex(store *records, sample uint64, file []byte) {
 	x := &d.fileIndex
-	if x.wanted {
+	if x.wanted.any() {
 		x.made = d.codec.AppendIndex(x.made[:0])
-		store.Put(int(sample), file, x.made)
+		store.Put(int(sample), file, x.made, x.wanted)
 	}
 }

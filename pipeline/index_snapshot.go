@@ -55,7 +55,7 @@ func IndexSnapshot(ctx context.Context, roots *bulkhead.Roots, s *dataset.Snapsh
 	var group errgroup.Group
 	for range workers {
 		group.Go(func() error {
-			m.indexPictures(ctx, codec.NewDecoder(level))
+			(&indexWorker{indexMaker: m, codec: codec.NewDecoder(level)}).indexPictures(ctx)
 			return nil
 		})
 	}
@@ -120,54 +120,70 @@ type indexMaker struct {
 	seen Indexed
 }
 
+// indexWorker is one of those who make indexes, with buffers of its own.
+type indexWorker struct {
+	*indexMaker
+	codec             *codec.Decoder
+	file, found, made []byte
+}
+
 // indexPictures takes one picture after the other.
-func (m *indexMaker) indexPictures(ctx context.Context, d *codec.Decoder) {
-	var file, index []byte
+func (w *indexWorker) indexPictures(ctx context.Context) {
 	for ctx.Err() == nil {
-		i := int(m.next.Add(1)) - 1
-		if i >= m.snapshot.Len() {
+		i := int(w.next.Add(1)) - 1
+		if i >= w.snapshot.Len() {
 			return
 		}
 		var err error
-		if file, err = m.readPicture(ctx, i, file); ctx.Err() != nil {
+		if w.file, err = w.readPicture(ctx, i, w.file); ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			m.countPicture(func(n *Indexed) { n.addFailure(err) })
+			w.countPicture(func(n *Indexed) { n.addFailure(err) })
 			continue
 		}
-		index = m.indexPicture(ctx, d, i, file, index)
+		w.indexPicture(ctx, i)
 	}
 }
 
-// indexPicture sees to the index of one picture. index is the worker's buffer, returned as it has grown.
-func (m *indexMaker) indexPicture(ctx context.Context, d *codec.Decoder, i int, file, index []byte) []byte {
-	index, wanted := m.store.Find(i, file, index)
-	had, made := len(index) > 0 && codec.IsIndexOf(index, m.index.Interval), false
-	if !had {
-		d.RecordCopies(wanted.copies || codec.IsCopy(index))
-		d.UseIndex(nil, m.index.Interval)
-		index = index[:0]
-		if _, _, err := d.Parse(file, codec.DefaultLimits()); err == nil {
-			index = d.AppendIndex(index)
-		}
-		made = m.store.PutAll(ctx, i, file, index) && len(index) > 0
+// indexPicture sees to the index of the picture that was read.
+func (w *indexWorker) indexPicture(ctx context.Context, i int) {
+	var wanted recording
+	w.found, wanted = w.store.Find(i, w.file, w.found)
+	had := w.found
+	if !codec.IsIndexOf(had, w.index.Interval) {
+		wanted.small = true
+		wanted.copies = wanted.copies || codec.IsCopy(had)
+		had = nil
 	}
-	m.countPicture(func(n *Indexed) {
-		n.FileBytes += int64(len(file))
-		if had || made {
-			n.IndexBytes += int64(len(index))
-		}
+	made := w.makeIndex(ctx, i, had, wanted)
+	w.countPicture(func(n *Indexed) {
+		n.FileBytes += int64(len(w.file))
 		switch {
-		case had:
-			n.Kept++
 		case made:
 			n.Made++
-		case len(index) == 0:
+			n.IndexBytes += int64(len(w.made))
+		case len(had) > 0:
+			n.Kept++
+			n.IndexBytes += int64(len(had))
+		case len(w.made) == 0:
 			n.None++
 		}
 	})
-	return index
+}
+
+// makeIndex makes what is wanted, beside the index that the picture had, empty: none. It reports whether there is one now that is kept.
+func (w *indexWorker) makeIndex(ctx context.Context, i int, had []byte, wanted recording) bool {
+	w.made = w.made[:0]
+	if !wanted.any() {
+		return false
+	}
+	w.codec.RecordCopies(wanted.copies)
+	w.codec.UseIndex(had, w.index.Interval)
+	if _, _, err := w.codec.Parse(w.file, codec.DefaultLimits()); err == nil {
+		w.made = w.codec.AppendIndex(w.made)
+	}
+	return w.store.PutAll(ctx, i, w.file, w.made, wanted) && len(w.made) > 0
 }
 
 // countPicture adds a picture to what was seen.

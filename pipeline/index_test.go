@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
+	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
@@ -396,21 +399,33 @@ func TestIndexIsOpenedAnewWhenItsStorageComesBack(t *testing.T) {
 	})
 }
 
-// progressiveFolder has progressive pictures, and one of each other kind.
-func progressiveFolder(t *testing.T) (dir string, progressive int) {
+// copiedFolder has pictures of which there are copies, progressive ones and lossy WebP, and one of each other kind.
+func copiedFolder(t *testing.T) (dir string, progressive, lossy int) {
 	t.Helper()
 	dir = indexFolder(t)
 	for i := range 12 {
 		m := jpegtest.Photograph(uint64(i), i, 90+10*i, 200-9*i)
 		write(t, fmt.Sprintf("%s/class_%d/progressive-%d.jpg", dir, i%2, i), jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60 + 3*i}))
 	}
-	return dir, 13 // with that of indexFolder
+	z, err := zip.OpenReader("codec/testdata/corpus.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for _, name := range []string{"webp-lossy-101x67", "webp-glass-64x48"} {
+		file, err := fs.ReadFile(z, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, fmt.Sprintf("%s/class_0/%s.webp", dir, name), file)
+	}
+	return dir, 13, 2 // with that of indexFolder
 }
 
-// Copies of progressive files change no byte, are found by the next process, and are made only where they have a share of the disk; where that is full
-// those that are there stay.
+// Copies change no byte, are found by the next process, and are made only where they have a share of the disk, also of files that had another index; where
+// that is full those that are there stay.
 func TestCopiesChangeNothing(t *testing.T) {
-	dir, progressive := progressiveFolder(t)
+	dir, progressive, lossy := copiedFolder(t)
 	cache, other := t.TempDir(), t.TempDir()
 	want := epochs(t, open(t, dir, skipPlan, Options{}))
 	run := func(what, dir string, x IndexOptions, indexed int) {
@@ -418,23 +433,42 @@ func TestCopiesChangeNothing(t *testing.T) {
 		x.Trouble = func(err error) { t.Errorf("%s: %v", what, err) }
 		checkIndexed(t, what, dir, Options{Index: &x}, want, indexed)
 	}
-	const small = 18
+	countCopies := func(what, cache string, want int) {
+		t.Helper()
+		j := open(t, dir, skipPlan, Options{Index: &IndexOptions{Dir: cache}})
+		copies := 0
+		for i := range int(j.Samples()) {
+			file, err := j.snapshot.Read(t.Context(), i, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if index, _ := j.indexNow().Find(i, file, nil); codec.IsCopy(index) {
+				copies++
+			}
+		}
+		if copies != want {
+			t.Errorf("%s: %d copies, want %d", what, copies, want)
+		}
+	}
+	small := 18 + lossy
 	run("no share", dir, IndexOptions{Dir: cache}, small)
-	run("first", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+	run("first", dir, IndexOptions{Dir: cache, CopyBytes: 1 << 30}, small+progressive)
+	countCopies("first", cache, progressive+lossy)
 	copies := indexFiles(t, filepath.Join(cache, copiesFolder))
 	if len(copies) != 1 {
 		t.Fatalf("%d files", len(copies))
 	}
-	run("again", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
-	run("a full share", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1}, small+progressive) // those that are there are used
-	run("no share", dir, IndexOptions{Dir: cache}, small+progressive)                          // as whoever trains with what `feedwater index` made
-	run("none", dir, IndexOptions{Dir: other, ProgressiveBytes: 1}, small)
+	run("again", dir, IndexOptions{Dir: cache, CopyBytes: 1 << 30}, small+progressive)
+	run("a full share", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small+progressive) // those that are there are used
+	run("no share", dir, IndexOptions{Dir: cache}, small+progressive)                   // as whoever trains with what `feedwater index` made
+	run("none", dir, IndexOptions{Dir: other, CopyBytes: 1}, small)
+	countCopies("none", other, 0)
 	first, another := want, dir+"/class_0/progressive-0.jpg"
 	if err := os.Remove(another); err != nil {
 		t.Fatal(err)
 	}
 	want = epochs(t, open(t, dir, skipPlan, Options{}))
-	run("another data set", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1}, small)
+	run("another data set", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small)
 	write(t, another, jpegtest.Encode(jpegtest.Photograph(0, 0, 90, 200), jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60}))
 	want = first
 	if after := indexFiles(t, filepath.Join(cache, copiesFolder)); !slices.Equal(after, copies) {
@@ -449,7 +483,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 		b := slices.Clone(data)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		write(t, copies[0], b)
-		run("a flipped bit", dir, IndexOptions{Dir: cache, ProgressiveBytes: 1 << 30}, small+progressive)
+		run("a flipped bit", dir, IndexOptions{Dir: cache, CopyBytes: 1 << 30}, small+progressive)
 		for _, name := range indexFiles(t, filepath.Join(cache, copiesFolder)) {
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
@@ -460,8 +494,8 @@ func TestCopiesChangeNothing(t *testing.T) {
 
 // IndexSnapshot makes copies ahead of time, once.
 func TestIndexSnapshotMakesCopies(t *testing.T) {
-	dir, progressive := progressiveFolder(t)
-	x := IndexOptions{Dir: t.TempDir(), ProgressiveBytes: 1 << 30}
+	dir, progressive, lossy := copiedFolder(t)
+	cache := t.TempDir()
 	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
 	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
@@ -469,9 +503,18 @@ func TestIndexSnapshotMakesCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer data.Close()
-	for i, want := range [2]Indexed{{Made: 18 + progressive}, {Kept: 18 + progressive}} {
-		done, err := IndexSnapshot(t.Context(), roots, data, x, 2, nil)
-		if err != nil || done.Made != want.Made || done.Kept != want.Kept {
+	small := 18 + lossy
+	for i, c := range []struct {
+		share int64
+		want  Indexed
+	}{
+		{0, Indexed{Made: small}},
+		{1 << 30, Indexed{Made: progressive + lossy, Kept: small - lossy}},
+		{1 << 30, Indexed{Kept: small + progressive}},
+		{0, Indexed{Kept: small + progressive}},
+	} {
+		done, err := IndexSnapshot(t.Context(), roots, data, IndexOptions{Dir: cache, CopyBytes: c.share}, 2, nil)
+		if err != nil || done.Made != c.want.Made || done.Kept != c.want.Kept {
 			t.Errorf("%d: %+v, %v", i, done, err)
 		}
 	}

@@ -12,21 +12,20 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/revision"
 )
 
-// records are the stores of one data set: of small indexes, and of the copies that progressive JPEG files have for an
-// index, which have a share of the disk to themselves.
+// records are the stores of one data set: of small indexes, and of the copies that some files have for an index, which
+// have a share of the disk to themselves.
 type records struct {
 	small  *imageindex.Cache
 	copies *imageindex.Cache // nil: none are kept, and there are none
 }
 
-// recording is what is to be made of a file on the way.
-type recording struct {
-	index  bool // its index, of any kind that is kept
-	copies bool // if that is a copy too
-}
+// recording is which stores want to know what is made of a file on the way.
+type recording struct{ small, copies bool }
+
+func (w recording) any() bool { return w.small || w.copies }
 
 // copiesFolder lies in the folder of the indexes.
-const copiesFolder = "progressive"
+const copiesFolder = "copies"
 
 // openRecords finds the indexes of a data set that decoders of these revisions made: those of another decoder are none.
 func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions revision.Set) (*records, error) {
@@ -40,7 +39,7 @@ func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions re
 	if err != nil {
 		return nil, err
 	}
-	folder, share := filepath.Join(x.folderName(), copiesFolder), x.ProgressiveBytes
+	folder, share := filepath.Join(x.folderName(), copiesFolder), x.CopyBytes
 	if share <= 0 {
 		if !exists(folder) {
 			return &records{small: small}, nil
@@ -63,49 +62,51 @@ func exists(name string) bool {
 // heldBytes is how many bytes of memory the stores of so many samples hold while they gather nothing.
 func (x *IndexOptions) heldBytes(samples int) int64 {
 	n := imageindex.HeldBytes(samples)
-	if x.ProgressiveBytes > 0 {
+	if x.CopyBytes > 0 {
 		n *= 2
 	}
 	return n
 }
 
-// Find copies the index of a sample over buf if there is one that was made of these bytes of its file. Else it is
-// empty, and it is told what is worth making.
-func (r *records) Find(sample int, file, buf []byte) ([]byte, recording) {
-	data, wanted := r.small.Find(sample, file, buf)
-	if len(data) > 0 || r.copies == nil {
-		return data, recording{index: wanted}
-	}
-	data, copies := r.copies.Find(sample, file, data)
-	if len(data) > 0 {
-		if wanted { // as long as the store of small ones was not told
-			r.small.Put(sample, file, nil)
+// Find copies the index of a sample over buf if there is one that was made of these bytes of its file, the copy where
+// there is one. Else it is empty. It is told what is worth making.
+func (r *records) Find(sample int, file, buf []byte) (data []byte, wanted recording) {
+	if r.copies != nil {
+		if data, wanted.copies = r.copies.Find(sample, file, buf); len(data) > 0 {
+			return data, wanted
 		}
-		return data, recording{}
+		buf = data
 	}
-	return data, recording{wanted || copies, copies}
+	data, wanted.small = r.small.Find(sample, file, buf)
+	return data, wanted
 }
 
-// Put keeps an index; an empty one says that there is none.
-func (r *records) Put(sample int, file, data []byte) {
+// Put keeps an index in the store that it is for, and tells the other of those that want to know that there is none for
+// it; an empty one is for neither.
+func (r *records) Put(sample int, file, data []byte, wanted recording) {
 	small, copies := splitRecord(data)
-	r.small.Put(sample, file, small)
-	if r.copies != nil {
+	if wanted.small {
+		r.small.Put(sample, file, small)
+	}
+	if wanted.copies {
 		r.copies.Put(sample, file, copies)
 	}
 }
 
-// PutAll is Put that waits for the disk, until ctx ends. It reports whether the stores know what they were told.
-func (r *records) PutAll(ctx context.Context, sample int, file, data []byte) bool {
+// PutAll is Put that waits for the disk, until ctx ends. It reports whether the store knows that the index is for, that
+// of small ones if it is empty.
+func (r *records) PutAll(ctx context.Context, sample int, file, data []byte, wanted recording) bool {
 	small, copies := splitRecord(data)
-	if r.copies != nil && len(copies) > 0 {
-		r.small.Put(sample, file, nil)
-		return r.copies.PutAll(ctx, sample, file, copies)
+	known := true
+	if wanted.small {
+		known = r.small.PutAll(ctx, sample, file, small)
 	}
-	if r.copies != nil {
-		r.copies.Put(sample, file, nil)
+	if wanted.copies {
+		if kept := r.copies.PutAll(ctx, sample, file, copies); len(copies) > 0 {
+			known = kept
+		}
 	}
-	return r.small.PutAll(ctx, sample, file, small)
+	return known
 }
 
 // splitRecord is what each store has of an index.

@@ -196,7 +196,7 @@ func TestIndexOfAnotherDecoder(t *testing.T) {
 		if found := len(data) > 0; found != c.found {
 			t.Errorf("%d: found %v", i, found)
 		}
-		s.PutAll(t.Context(), 0, file.Bytes(), []byte{1})
+		s.PutAll(t.Context(), 0, file.Bytes(), []byte{1}, recording{small: true})
 		s.Close()
 	}
 }

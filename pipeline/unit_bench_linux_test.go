@@ -14,7 +14,7 @@ func BenchmarkUnit(b *testing.B) {
 	if dir == "" {
 		b.Skip("FEEDWATER_PHOTOS names no photographs")
 	}
-	for name, index := range map[string]*IndexOptions{"plain": nil, "indexed": {Dir: b.TempDir(), ProgressiveBytes: 1 << 40}} {
+	for name, index := range map[string]*IndexOptions{"plain": nil, "indexed": {Dir: b.TempDir(), CopyBytes: 1 << 40}} {
 		b.Run(name, func(b *testing.B) { benchUnit(b, dir, index) })
 	}
 }

@@ -136,7 +136,7 @@ class Measurement:
 
 def make_index(data: Data) -> str:
     """Makes the index of a data set, and says what it took."""
-    command = [machine.program(), "index", data.folder, "--index", data.index, "--index-progressive", "1TiB"]
+    command = [machine.program(), "index", data.folder, "--index", data.index, "--index-copies", "1TiB"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=machine.RUN_S)
     first, second = done.stdout.splitlines()[:2]
     return f"{data.name}: {first}; {second.partition(', in ')[0]}"

@@ -35,8 +35,8 @@ Nobody has to run this: nodes and Loaders make indexes on their way, the first t
 bound to the bytes that it was made of, and made again where these changed; all of it may be deleted at any time. Running this again, or after
 an interruption, keeps what is there.
 
-PNG and WebP files have an index of two bytes. Progressive JPEG files have one, as large as the file, where --index-progressive has room for it. JPEG files with
-restart markers, damaged files and other formats have no index.`,
+PNG and WebP files have an index of two bytes. Where --index-copies has room for it progressive JPEG files have one that is as large as the file, and lossy
+WebP files another one. JPEG files with restart markers, damaged files and other formats have no index.`,
 		Example: `  feedwater index /data/imagenet/train
   feedwater index /data/imagenet/train --index /fast/index && FEEDWATER_INDEX=/fast/index python train.py`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -100,7 +100,7 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	}
 	defer data.Close()
 	began := time.Now()
-	index := pipeline.IndexOptions{Dir: dir, MaxBytes: int64(o.limit), ProgressiveBytes: int64(o.progressive), Interval: o.interval}
+	index := pipeline.IndexOptions{Dir: dir, MaxBytes: int64(o.limit), CopyBytes: int64(o.copies), Interval: o.interval}
 	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.showStep(n.Seen, data.Len()) })
 	show.clearBar()
 	if err != nil && !errors.Is(err, context.Canceled) {

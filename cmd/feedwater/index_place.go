@@ -14,12 +14,12 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
 
-// indexPlace is where indexes of pictures are kept: the flags --index, --index-limit and --index-progressive, or for an
+// indexPlace is where indexes of pictures are kept: the flags --index, --index-limit and --index-copies, or for an
 // agent the environment variables of the same names.
 type indexPlace struct {
-	dir         string
-	limit       bytesize.Size
-	progressive bytesize.Size
+	dir    string
+	limit  bytesize.Size
+	copies bytesize.Size
 }
 
 // indexOff is the --index of those who want none.
@@ -29,7 +29,7 @@ func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	p.limit = 4 << 30
 	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
 	f.Var(bytesize.Positive{Size: &p.limit}, "index-limit", "what the indexes of all data sets may take")
-	f.Var(&p.progressive, "index-progressive", "what copies of progressive JPEG files may take beside that, which are as large as the files and decode several times as fast; 0: none are made, those that are there are used")
+	f.Var(&p.copies, "index-copies", "what copies of progressive JPEG and lossy WebP files may take beside that, which are about as large as the files and decode several times as fast; 0: none are made, those that are there are used")
 }
 
 // openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory
@@ -39,7 +39,7 @@ func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int6
 		return nil
 	}
 	var once sync.Once
-	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), ProgressiveBytes: int64(p.progressive), Hold: hold, Trouble: func(err error) {
+	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), CopyBytes: int64(p.copies), Hold: hold, Trouble: func(err error) {
 		once.Do(func() {
 			what := "the index of pictures is not kept: crops are slower than they could be"
 			if errors.Is(err, imageindex.ErrFull) {

@@ -19,7 +19,9 @@ func TestNoAllocations(t *testing.T) {
 		}
 		d := NewDecoder(kernel.Levels()[0])
 		format, decoded := "", true
+		var index []byte
 		decode := func() {
+			d.UseIndex(index, 0)
 			w, h, err := d.Parse(file, DefaultLimits())
 			if err != nil {
 				decoded = false
@@ -35,8 +37,19 @@ func TestNoAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(5, decode); n > 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
+		d.RecordCopies(true)
+		d.UseIndex(nil, 8)
+		if _, _, err := d.Parse(file, DefaultLimits()); err != nil {
+			t.Fatal(err)
+		}
+		if index = d.AppendIndex(nil); IsCopy(index) {
+			counted["copies"]++
+		}
+		if n := testing.AllocsPerRun(5, decode); n > 0 {
+			t.Errorf("%s with its index: %v allocations", name, n)
+		}
 	}
-	for _, format := range []string{"bmp", "gif", "jpeg", "png", "webp"} {
+	for _, format := range []string{"bmp", "gif", "jpeg", "png", "webp", "copies"} {
 		if counted[format] < 20 {
 			t.Errorf("%s: only %d files", format, counted[format])
 		}

@@ -119,7 +119,8 @@ type named struct {
 func NewDecoder(level string) *Decoder {
 	j := &scans{Decoder: jpeg.NewDecoder(level)}
 	p := png.NewDecoder(level)
-	whole := []*wholeFormat{{verifier: p}, {verifier: webp.NewDecoder(level)}}
+	w := webp.NewDecoder(level)
+	whole := []*wholeFormat{{verifier: p}, {verifier: w, copier: w}}
 	decoders := map[string]format{"jpeg": j, "png": whole[0], "webp": whole[1], "gif": gif.NewDecoder(), "bmp": bmp.NewDecoder()}
 	d := &Decoder{jpeg: j, png: p, whole: whole}
 	for _, f := range imageformat.All {

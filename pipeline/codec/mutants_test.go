@@ -83,6 +83,7 @@ func (m *mutantRun) compare(t *testing.T, n uint64) pillowtest.Mutant {
 	b := mutate(r, m.format, m.bases[r.IntN(len(m.bases))], m.bases[r.IntN(len(m.bases))])
 	m.pillow.Ask(t, b)
 	d := m.decoders[r.IntN(len(m.decoders))]
+	d.RecordCopies(r.IntN(2) == 0)
 	d.UseIndex(nil, 8)
 	w, h, pix, err := decode(d, b, mutantLimits(), image.Rectangle{})
 	said := m.pillow.Answer(t)
@@ -114,6 +115,9 @@ func (m *mutantRun) compareIndexed(d *Decoder, r *rand.Rand, b, index []byte, sa
 		if _, _, pix, err := decode(d, b, mutantLimits(), part); err != nil || !bytes.Equal(pix, crop(said.Pix, said.W, part)) {
 			return fmt.Sprintf("wrong: region %v differs with its index (%v)", part, err)
 		}
+	}
+	if IsCopy(index) {
+		return "equal, with a copy too"
 	}
 	return "equal, with an index too"
 }

@@ -130,7 +130,7 @@ func TestNodePods(t *testing.T) {
 		}
 		identities, _ := c["identities"].(map[string]any)
 		takes := bytesOf(t, c["table-limit"]) * int64(max(1, len(identities)))
-		for _, limit := range []string{"cache-limit", "index-limit", "index-progressive", "read-cache-limit"} {
+		for _, limit := range []string{"cache-limit", "index-limit", "index-copies", "read-cache-limit"} {
 			if c[limit] != nil {
 				takes += bytesOf(t, c[limit])
 			}

@@ -85,7 +85,7 @@ func TestWrongValues(t *testing.T) {
 		{"data.imagenet.claim=a,insecure=true,cache.read=-1", "'/cache/read'"},
 		{"data.imagenet.claim=a,insecure=true,config.read-cache=/var/cache/feedwater/x", "'read-cache'"},
 		{"data.imagenet.claim=a,insecure=true,config.read-cache-limit=9GiB", "'read-cache-limit'"},
-		{"data.imagenet.claim=a,insecure=true,config.index-progressive=9GiB", "'index-progressive'"},
+		{"data.imagenet.claim=a,insecure=true,config.index-copies=9GiB", "'index-copies'"},
 		{"data.imagenet.claim=a,insecure=true,fullnameOverride=a.b", "'/fullnameOverride'"},
 		{"data.imagenet.claim=a,insecure=true,fullnameOverride=1a", "'/fullnameOverride'"},
 		{"data.imagenet.claim=a,insecure=true,nameOverride=a.b", "'fullnameOverride'"},

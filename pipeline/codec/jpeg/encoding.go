@@ -3,101 +3,30 @@ package jpeg
 import (
 	"cmp"
 	"slices"
+
+	"github.com/feedwater-io/feedwater/pipeline/codec/internal/prefix"
 )
 
 // symbolCounts is how often each symbol occurs.
 type symbolCounts [256]int
 
-// maxCodeLength is that of a Huffman code, before it is cut to the 16 that files can have: 64 need more symbols than there can be.
-const maxCodeLength = 64
+// maxCodeLength is that of a Huffman code in a file.
+const maxCodeLength = 16
 
-// makeDefinition makes the Huffman table with the shortest data, its codes of 16 bits at most and none of all ones.
+// makeDefinition makes the Huffman table with the shortest data, its codes of 16 bits at most and none of all ones: that would be the code of the symbol
+// behind all others, which never occurs.
 func (s *symbolCounts) makeDefinition() definition {
-	lengths := s.codeLengths()
-	var used []int
-	var counts [maxCodeLength + 1]int
+	lengths := prefix.Lengths(append(s[:], 1), maxCodeLength)[:len(s)]
+	d := make(definition, maxCodeLength)
+	var used []byte
 	for symbol, n := range lengths {
-		if n == 0 {
-			continue
-		}
-		counts[n]++
-		if symbol < len(s) {
-			used = append(used, symbol)
+		if n > 0 {
+			d[n-1]++
+			used = append(used, byte(symbol))
 		}
 	}
-	limitLengths(&counts)
-	slices.SortStableFunc(used, func(a, b int) int { return cmp.Or(cmp.Compare(lengths[a], lengths[b]), cmp.Compare(s[b], s[a])) })
-	d := make(definition, 16, 16+len(used))
-	for i := range d {
-		d[i] = byte(counts[i+1])
-	}
-	for _, symbol := range used {
-		d = append(d, byte(symbol))
-	}
-	return d
-}
-
-// codeLengths is the length of the code of each symbol, 0 for those that do not occur. The last one is of a symbol that never occurs, and
-// takes the code of all ones.
-func (s *symbolCounts) codeLengths() (lengths [257]int) {
-	type node struct{ count, parent int }
-	var nodes []node // the first are symbols
-	var symbols, free []int
-	for symbol := range lengths {
-		count := 1
-		if symbol < len(s) {
-			count = s[symbol]
-		}
-		if count > 0 {
-			symbols, free = append(symbols, symbol), append(free, len(nodes))
-			nodes = append(nodes, node{count, -1})
-		}
-	}
-	takeLeast := func() int {
-		k := 0
-		for i, n := range free {
-			if nodes[n].count <= nodes[free[k]].count {
-				k = i
-			}
-		}
-		n := free[k]
-		free = slices.Delete(free, k, k+1)
-		return n
-	}
-	for len(free) > 1 {
-		a, b := takeLeast(), takeLeast()
-		nodes[a].parent, nodes[b].parent = len(nodes), len(nodes)
-		free = append(free, len(nodes))
-		nodes = append(nodes, node{nodes[a].count + nodes[b].count, -1})
-	}
-	for i, symbol := range symbols {
-		for n := nodes[i].parent; n >= 0; n = nodes[n].parent {
-			lengths[symbol]++
-		}
-	}
-	return lengths
-}
-
-// limitLengths makes the code's longest ones 16 bits long: two of a length give way to one that is a bit shorter, and the other lengthens a code further up.
-// Then it leaves out the longest one, of all ones.
-func limitLengths(counts *[maxCodeLength + 1]int) {
-	for n := maxCodeLength; n > 16; n-- {
-		for counts[n] > 0 {
-			k := n - 2
-			for counts[k] == 0 {
-				k--
-			}
-			counts[n] -= 2
-			counts[n-1]++
-			counts[k+1] += 2
-			counts[k]--
-		}
-	}
-	n := 16
-	for counts[n] == 0 {
-		n--
-	}
-	counts[n]--
+	slices.SortStableFunc(used, func(a, b byte) int { return cmp.Compare(lengths[a], lengths[b]) })
+	return append(d, used...)
 }
 
 // encoding has the code of each symbol.

@@ -11,8 +11,8 @@ cache-dir: /var/cache/feedwater
 cache-limit: {{ .Values.cache.lists }}GiB
 index-limit: {{ .Values.cache.index }}GiB
 table-limit: {{ .Values.cache.tables }}GiB
-{{- with .Values.cache.progressive }}
-index-progressive: {{ . }}GiB
+{{- with .Values.cache.copies }}
+index-copies: {{ . }}GiB
 {{- end }}
 {{- with .Values.cache.read }}
 read-cache: /var/cache/feedwater/read
@@ -43,5 +43,5 @@ identities:
 {{- /* The GiB that all of it may take on the pod's own disk, and one more. */ -}}
 {{- define "feedwater.cacheSize" -}}
 {{- $tables := mul .Values.cache.tables (max 1 (len .Values.identities)) -}}
-{{- add .Values.cache.lists .Values.cache.index $tables .Values.cache.progressive .Values.cache.read 1 -}}
+{{- add .Values.cache.lists .Values.cache.index $tables .Values.cache.copies .Values.cache.read 1 -}}
 {{- end }}

@@ -1,7 +1,8 @@
 // Package prefix has what is known of a canonical prefix code by the lengths of its symbols' codes, as DEFLATE and lossless WebP use them: codes of a
 // length count up in the order of their symbols, and shorter ones come first. Codes are read with their first bit lowest, "in reverse" below.
 //
-// Whoever reads a code decides which ones it takes. Lengths are MaxBits at most; a longer one panics. Nothing is allocated.
+// Whoever reads a code decides which ones it takes. Lengths are MaxBits at most; a longer one panics. Nothing is allocated but by Lengths, which is for
+// those who write codes.
 package prefix
 
 import "math/bits"

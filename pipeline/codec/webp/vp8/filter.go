@@ -53,6 +53,9 @@ func strengthOf(level, sharpness int32, inner bool) strength {
 
 // filterRow filters the macroblocks of a row, when all of them are made.
 func (d *Decoder) filterRow(y int) {
+	if d.filter.level == 0 {
+		return
+	}
 	for x := range d.columns {
 		s := &d.filters[x]
 		if s.limit == 0 {

@@ -32,6 +32,17 @@ type filterHeader struct {
 // factors are a segment's quantization: for each kind of block the step of the first coefficient, and of the others.
 type factors struct{ luma, second, chroma [2]int32 }
 
+// of are those of a block of a residue.
+func (f *factors) of(block int) *[2]int32 {
+	switch {
+	case block == secondBlock:
+		return &f.second
+	case block < lumaBlocks:
+		return &f.luma
+	}
+	return &f.chroma
+}
+
 // tokenProbabilities are those of tokens: by kind of block, band of coefficients, context, and place in the tree of tokens.
 type tokenProbabilities [4][8][3][11]uint8
 

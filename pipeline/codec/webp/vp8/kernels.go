@@ -135,10 +135,11 @@ func (k *kernels) color(dst, y, cb, cr []byte) {
 	colorRow(&dst[0], &y[0], &cb[0], &cr[0], n)
 }
 
-// How many bytes of data a block's coefficients, and a macroblock's modes, are read with in assembly.
+// How many bytes of data a block's coefficients, a macroblock's modes, and its coefficients in a copy are read with in assembly.
 const (
-	leastForBlock = 272
-	leastForModes = 128
+	leastForBlock  = 272
+	leastForModes  = 128
+	leastForCopied = 1280
 )
 
 // has reports whether the assembly may read a partition that must have n more bytes.
@@ -152,4 +153,58 @@ func (k *kernels) readBlocks(p *partition, probabilities *[8][3][11]uint8, facto
 	side := len(above)
 	_, _, _ = blocks[side*side-1], counts[side*side-1], left[side-1]
 	return readBlocks(&p.value, &probabilities[0][0][0], &factors[0], &blocks[0][0], &counts[0], &above[0], &left[0], side, side*side, first)
+}
+
+// readCopied reads the coefficients of a macroblock from a copy, from one on.
+func (k *kernels) readCopied(c *copyReader, r *residue, at int) {
+	if !k.vector || c.at+leastForCopied > len(c.data) {
+		c.readCoefficients(r, at)
+		return
+	}
+	readCopied(&c.bits, &c.data[0], (*uint64)(&c.table[0]), &copiedPlaces[0], &r.coefficients[0][0], at)
+}
+
+// scale multiplies all coefficients by their factors.
+func (k *kernels) scale(r *residue, f *factors) {
+	if !k.vector {
+		r.scale(f)
+		return
+	}
+	scaleBlocks(&r.coefficients[0][0], &f.luma[0], &f.chroma[0], &f.second[0])
+}
+
+// findKinds sets how blocks with such coefficients are transformed.
+func (k *kernels) findKinds(r *residue) {
+	if !k.vector {
+		r.findKinds()
+		return
+	}
+	var masks [pixelBlocks / 2]uint32
+	findNonzero(&masks, &r.coefficients[0][0])
+	any := uint8(0)
+	for i, m := range masks {
+		a := kindsOfFirst[uint8(m)] | kindsOfLast[uint8(m>>16)]
+		b := kindsOfFirst[uint8(m>>8)] | kindsOfLast[uint8(m>>24)]
+		r.kinds[2*i], r.kinds[2*i+1] = a, b
+		any |= a | b
+	}
+	r.any = any != transformNone
+}
+
+// How blocks are transformed of whose first 8, and last 8, coefficients those are not 0 whose bits are set.
+var kindsOfFirst, kindsOfLast [256]uint8
+
+func init() {
+	for i := range kindsOfFirst {
+		switch {
+		case i == 0:
+		case i == 1:
+			kindsOfFirst[i] = transformFirst
+		case i&^(1<<0|1<<1|1<<4) == 0:
+			kindsOfFirst[i] = transformThree
+		default:
+			kindsOfFirst[i] = transformAll
+		}
+		kindsOfLast[i] = transformAll * number(i > 0)
+	}
 }

@@ -2650,3 +2650,224 @@ mode:
 	SUBQ  $0x08, DX
 	MOVQ  DX, 16(R9)
 	RET
+
+// func readCopied(w *uint64, data *byte, table *uint64, places *uint16, coefficients *int16, at int)
+// Requires: BMI2
+TEXT ·readCopied(SB), NOSPLIT, $0-48
+	MOVQ at+40(FP), BX
+	MOVQ table+16(FP), SI
+	MOVQ places+24(FP), DI
+	MOVQ coefficients+32(FP), R8
+	MOVQ w+0(FP), R12
+	MOVQ (R12), AX
+	MOVQ 8(R12), CX
+	MOVQ 16(R12), DX
+	ADDQ data+8(FP), DX
+
+refill:
+	MOVQ    (DX), R11
+	SHLXQ   CX, R11, R11
+	ORQ     R11, AX
+	MOVQ    CX, R9
+	XORQ    $0x3f, R9
+	SHRQ    $0x03, R9
+	ADDQ    R9, DX
+	ORQ     $0x38, CX
+	MOVL    AX, R9
+	ANDL    $0x000007ff, R9
+	MOVQ    (SI)(R9*8), R9
+	MOVQ    R9, R10
+	SHRQ    $0x08, R10
+	SHRXQ   R10, AX, R11
+	SHRXQ   R9, AX, AX
+	MOVBQZX R9, R9
+	SUBQ    R9, CX
+	SHRQ    $0x08, R10
+	BZHIQ   R10, R11, R11
+	SHRQ    $0x10, R10
+	ADDQ    R10, R11
+	SHRQ    $0x10, R10
+	ADDQ    R10, BX
+	MOVWQZX (DI)(BX*2), R9
+	MOVW    R11, (R8)(R9*2)
+	CMPQ    BX, $0x00000190
+	JGE     read
+	MOVL    AX, R9
+	ANDL    $0x000007ff, R9
+	MOVQ    (SI)(R9*8), R9
+	MOVQ    R9, R10
+	SHRQ    $0x08, R10
+	SHRXQ   R10, AX, R11
+	SHRXQ   R9, AX, AX
+	MOVBQZX R9, R9
+	SUBQ    R9, CX
+	SHRQ    $0x08, R10
+	BZHIQ   R10, R11, R11
+	SHRQ    $0x10, R10
+	ADDQ    R10, R11
+	SHRQ    $0x10, R10
+	ADDQ    R10, BX
+	MOVWQZX (DI)(BX*2), R9
+	MOVW    R11, (R8)(R9*2)
+	CMPQ    BX, $0x00000190
+	JLT     refill
+
+read:
+	SUBQ data+8(FP), DX
+	MOVQ AX, (R12)
+	MOVQ CX, 8(R12)
+	MOVQ DX, 16(R12)
+	RET
+
+// func scaleBlocks(coefficients *int16, luma *int32, chroma *int32, second *int32)
+// Requires: AVX, AVX2
+TEXT ·scaleBlocks(SB), NOSPLIT, $0-32
+	MOVQ         coefficients+0(FP), AX
+	MOVQ         luma+8(FP), CX
+	VPBROADCASTW 4(CX), Y1
+	MOVL         (CX), CX
+	VPINSRW      $0x00, CX, X1, X0
+	VPBLENDD     $0x0f, Y0, Y1, Y1
+	VPMULLW      (AX), Y1, Y0
+	VMOVDQU      Y0, (AX)
+	VPMULLW      32(AX), Y1, Y0
+	VMOVDQU      Y0, 32(AX)
+	VPMULLW      64(AX), Y1, Y0
+	VMOVDQU      Y0, 64(AX)
+	VPMULLW      96(AX), Y1, Y0
+	VMOVDQU      Y0, 96(AX)
+	VPMULLW      128(AX), Y1, Y0
+	VMOVDQU      Y0, 128(AX)
+	VPMULLW      160(AX), Y1, Y0
+	VMOVDQU      Y0, 160(AX)
+	VPMULLW      192(AX), Y1, Y0
+	VMOVDQU      Y0, 192(AX)
+	VPMULLW      224(AX), Y1, Y0
+	VMOVDQU      Y0, 224(AX)
+	VPMULLW      256(AX), Y1, Y0
+	VMOVDQU      Y0, 256(AX)
+	VPMULLW      288(AX), Y1, Y0
+	VMOVDQU      Y0, 288(AX)
+	VPMULLW      320(AX), Y1, Y0
+	VMOVDQU      Y0, 320(AX)
+	VPMULLW      352(AX), Y1, Y0
+	VMOVDQU      Y0, 352(AX)
+	VPMULLW      384(AX), Y1, Y0
+	VMOVDQU      Y0, 384(AX)
+	VPMULLW      416(AX), Y1, Y0
+	VMOVDQU      Y0, 416(AX)
+	VPMULLW      448(AX), Y1, Y0
+	VMOVDQU      Y0, 448(AX)
+	VPMULLW      480(AX), Y1, Y0
+	VMOVDQU      Y0, 480(AX)
+	MOVQ         chroma+16(FP), CX
+	VPBROADCASTW 4(CX), Y0
+	MOVL         (CX), CX
+	VPINSRW      $0x00, CX, X0, X2
+	VPBLENDD     $0x0f, Y2, Y0, Y0
+	VPMULLW      512(AX), Y0, Y1
+	VMOVDQU      Y1, 512(AX)
+	VPMULLW      544(AX), Y0, Y1
+	VMOVDQU      Y1, 544(AX)
+	VPMULLW      576(AX), Y0, Y1
+	VMOVDQU      Y1, 576(AX)
+	VPMULLW      608(AX), Y0, Y1
+	VMOVDQU      Y1, 608(AX)
+	VPMULLW      640(AX), Y0, Y1
+	VMOVDQU      Y1, 640(AX)
+	VPMULLW      672(AX), Y0, Y1
+	VMOVDQU      Y1, 672(AX)
+	VPMULLW      704(AX), Y0, Y1
+	VMOVDQU      Y1, 704(AX)
+	VPMULLW      736(AX), Y0, Y0
+	VMOVDQU      Y0, 736(AX)
+	MOVQ         second+24(FP), CX
+	VPBROADCASTW 4(CX), Y0
+	MOVL         (CX), CX
+	VPINSRW      $0x00, CX, X0, X2
+	VPBLENDD     $0x0f, Y2, Y0, Y0
+	VPMULLW      768(AX), Y0, Y0
+	VMOVDQU      Y0, 768(AX)
+	VZEROUPPER
+	RET
+
+// func findNonzero(masks *[12]uint32, coefficients *int16)
+// Requires: AVX, AVX2
+TEXT ·findNonzero(SB), NOSPLIT, $0-16
+	MOVQ      masks+0(FP), AX
+	MOVQ      coefficients+8(FP), CX
+	VPXOR     Y0, Y0, Y0
+	VMOVDQU   (CX), Y1
+	VPACKSSWB 32(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, (AX)
+	VMOVDQU   64(CX), Y1
+	VPACKSSWB 96(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 4(AX)
+	VMOVDQU   128(CX), Y1
+	VPACKSSWB 160(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 8(AX)
+	VMOVDQU   192(CX), Y1
+	VPACKSSWB 224(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 12(AX)
+	VMOVDQU   256(CX), Y1
+	VPACKSSWB 288(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 16(AX)
+	VMOVDQU   320(CX), Y1
+	VPACKSSWB 352(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 20(AX)
+	VMOVDQU   384(CX), Y1
+	VPACKSSWB 416(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 24(AX)
+	VMOVDQU   448(CX), Y1
+	VPACKSSWB 480(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 28(AX)
+	VMOVDQU   512(CX), Y1
+	VPACKSSWB 544(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 32(AX)
+	VMOVDQU   576(CX), Y1
+	VPACKSSWB 608(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 36(AX)
+	VMOVDQU   640(CX), Y1
+	VPACKSSWB 672(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, DX
+	NOTL      DX
+	MOVL      DX, 40(AX)
+	VMOVDQU   704(CX), Y1
+	VPACKSSWB 736(CX), Y1, Y1
+	VPCMPEQB  Y0, Y1, Y1
+	VPMOVMSKB Y1, CX
+	NOTL      CX
+	MOVL      CX, 44(AX)
+	VZEROUPPER
+	RET

@@ -23,3 +23,9 @@ func readBlocks(_ *uint64, _ *uint8, _ *int32, _ *int16, _, _, _ *uint8, _, _, _
 }
 
 func readBlockModes(_ *uint64, _, _, _, _ *uint8) { panic(withoutAssembly) }
+
+func readCopied(_ *uint64, _ *byte, _ *uint64, _ *uint16, _ *int16, _ int) { panic(withoutAssembly) }
+
+func scaleBlocks(_ *int16, _, _, _ *int32) { panic(withoutAssembly) }
+
+func findNonzero(_ *[12]uint32, _ *int16) { panic(withoutAssembly) }

@@ -51,3 +51,19 @@ func readBlocks(p *uint64, probabilities *uint8, factors *int32, blocks *int16, 
 //
 //go:noescape
 func readBlockModes(p *uint64, probabilities *uint8, modes *uint8, above *uint8, left *uint8)
+
+// readCopied reads the coefficients of a macroblock from place at on, as a window of data has them, of which 1280 bytes are left at least.
+//
+//go:noescape
+func readCopied(w *uint64, data *byte, table *uint64, places *uint16, coefficients *int16, at int)
+
+// scaleBlocks multiplies the coefficients of all blocks of a macroblock by their factors.
+//
+//go:noescape
+func scaleBlocks(coefficients *int16, luma *int32, chroma *int32, second *int32)
+
+// findNonzero sets for each pair of blocks that have pixels which coefficients are not 0: in its bytes, of the lowest on, of the first 8 of one block,
+// of the first 8 of the other, of the last 8 of the one and of the other.
+//
+//go:noescape
+func findNonzero(masks *[12]uint32, coefficients *int16)

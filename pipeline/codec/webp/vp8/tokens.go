@@ -25,11 +25,20 @@ type context struct {
 	second [1]uint8
 }
 
-// residue is a macroblock's coefficients: 16 blocks of luma, 4 of Cb, 4 of Cr.
+// The blocks of a macroblock: 16 of luma, 4 of Cb, 4 of Cr, which have pixels, and one of second order.
+const (
+	lumaBlocks  = 16
+	pixelBlocks = 24
+	secondBlock = pixelBlocks
+	spareBlock  = secondBlock + 1 // takes what lies behind the last one
+	allBlocks   = spareBlock + 1
+)
+
+// residue is a macroblock's coefficients.
 type residue struct {
-	coefficients [24][16]int16
-	kinds        [24]uint8 // how each is transformed
-	any          bool      // one of a kind but none
+	coefficients [allBlocks][16]int16
+	kinds        [pixelBlocks]uint8 // how each is transformed
+	any          bool               // one of a kind but none
 }
 
 // How a block of coefficients is transformed: not, by its first one alone, by its first three, or by all.
@@ -45,17 +54,16 @@ var kinds = [5]uint8{transformNone, transformNone, transformThree, transformThre
 
 // readResidue reads the coefficients of a macroblock (section 13).
 func (d *Decoder) readResidue(p *partition, m *modes, above, left *context, r *residue) {
-	r.coefficients, r.any = [24][16]int16{}, false
+	r.coefficients = [allBlocks][16]int16{}
 	f := &d.factors[m.segment]
 	kind, first := lumaWithFirst, 0
 	if !m.byBlocks {
 		kind, first = lumaWithoutFirst, 1
-		var second [1][16]int16
 		var n [1]uint8
-		d.readBlocks(p, secondOrder, &f.second, 0, second[:], n[:], above.second[:], left.second[:])
-		r.spread(int(n[0]), &second[0])
+		d.readBlocks(p, secondOrder, &f.second, 0, r.coefficients[secondBlock:][:1], n[:], above.second[:], left.second[:])
+		r.spread(int(n[0]))
 	}
-	var counts [24]uint8
+	var counts [pixelBlocks]uint8
 	d.readBlocks(p, kind, &f.luma, first, r.coefficients[:16], counts[:16], above.luma[:], left.luma[:])
 	for i := range above.chroma {
 		at := 16 + 4*i
@@ -76,7 +84,7 @@ func (d *Decoder) readBlocks(p *partition, kind int, factors *[2]int32, first in
 }
 
 // setKinds sets how blocks with so many coefficients are transformed.
-func (r *residue) setKinds(counts *[24]uint8) {
+func (r *residue) setKinds(counts *[pixelBlocks]uint8) {
 	any := uint8(0)
 	for i, n := range counts {
 		first := uint8(0)
@@ -90,8 +98,12 @@ func (r *residue) setKinds(counts *[24]uint8) {
 	r.any = any != transformNone
 }
 
-// spread gives each block of luma its first coefficient, of the transformed ones of second order.
-func (r *residue) spread(n int, second *[16]int16) {
+// setNone says that no block has coefficients.
+func (r *residue) setNone() { r.kinds, r.any = [pixelBlocks]uint8{}, false }
+
+// spread gives each block of luma its first coefficient, of the transformed ones of second order, of which there are n.
+func (r *residue) spread(n int) {
+	second := &r.coefficients[secondBlock]
 	if n > 1 {
 		inverseWalsh(second, &r.coefficients)
 		return

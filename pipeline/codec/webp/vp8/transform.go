@@ -10,7 +10,7 @@ func byCosine(v int32) int32 { return v*cosine>>16 + v }
 func bySine(v int32) int32   { return v * sine >> 16 }
 
 // inverseWalsh gives each of the 16 blocks of luma its first coefficient (section 14.3).
-func inverseWalsh(in *[16]int16, out *[24][16]int16) {
+func inverseWalsh(in *[16]int16, out *[allBlocks][16]int16) {
 	var m [16]int32
 	for i := range 4 {
 		a0, a1 := int32(in[i])+int32(in[12+i]), int32(in[4+i])+int32(in[8+i])

@@ -35,6 +35,7 @@ type Decoder struct {
 	edges      []edge
 	canvas     [canvasSize]byte
 	residue    residue
+	copied     copyReader
 	chroma     [2][]byte // a row of each in full size
 }
 
@@ -53,13 +54,11 @@ func NewDecoder(level string) *Decoder {
 // the embedded YCbCr until the next call: those of rows above bottom, which is 1 to h. Data that only lower ones need is parsed where rest is set, for
 // its errors alone, and else not looked at.
 func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
-	defer func() { d.first, d.tokens = partition{}, [8]partition{} }() // which hold the data
-	d.columns, d.rows = (w+15)/16, (h+15)/16
-	if err := d.readHeaders(data); err != nil {
+	defer d.release()
+	if err := d.begin(data, w, h); err != nil {
 		return err
 	}
-	d.makeRoom(w, h)
-	made := min(d.rows, (bottom-1)/16+2) // a row changes the one above when it is filtered
+	made := d.rowsMade(bottom)
 	parsed := made
 	if rest {
 		parsed = d.rows
@@ -71,6 +70,22 @@ func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 	}
 	return nil
 }
+
+// begin reads the headers of data.
+func (d *Decoder) begin(data []byte, w, h int) error {
+	d.columns, d.rows = (w+15)/16, (h+15)/16
+	if err := d.readHeaders(data); err != nil {
+		return err
+	}
+	d.makeRoom(w, h)
+	return nil
+}
+
+// release lets go of the data.
+func (d *Decoder) release() { d.first, d.tokens = partition{}, [8]partition{} }
+
+// rowsMade is how many rows of macroblocks are made for pixels above bottom: a row changes the one above when it is filtered.
+func (d *Decoder) rowsMade(bottom int) int { return min(d.rows, (bottom-1)/16+2) }
 
 // Trim lets go of memory for more than so many pixels.
 func (d *Decoder) Trim(most int) {
@@ -104,35 +119,48 @@ func grown[T any](s []T, n int) []T {
 // decodeRow parses a row of macroblocks and, with made, makes its pixels.
 func (d *Decoder) decodeRow(y int, made bool) error {
 	d.modesLeft, d.left = [4]uint8{}, context{}
-	p := &d.tokens[y&(d.partitions-1)]
 	if made {
 		d.beginRow(y)
 	}
 	var m modes
 	for x := range d.columns {
-		d.readModes(&m, x)
-		above, r := &d.above[x], &d.residue
-		if m.skipped {
-			d.skipResidue(&m, above)
-		} else {
-			d.readResidue(p, &m, above, &d.left, r)
-		}
-		if p.over {
-			return fmt.Errorf("%w: the coefficients of row %d end", ErrData, y)
+		if err := d.parseMacroblock(&m, x, y); err != nil {
+			return err
 		}
 		if made {
-			d.filters[x] = d.strengths[m.segment][number(m.byBlocks)]
-			d.filters[x].inner = m.byBlocks || r.any
-			d.reconstruct(&m, x, y)
+			d.makeMacroblock(&m, x, y)
 		}
 	}
 	if d.first.over {
 		return fmt.Errorf("%w: the modes of row %d end", ErrData, y)
 	}
-	if made && d.filter.level > 0 {
+	if made {
 		d.filterRow(y)
 	}
 	return nil
+}
+
+// parseMacroblock reads the modes and coefficients of a macroblock, the next one in the data.
+func (d *Decoder) parseMacroblock(m *modes, x, y int) error {
+	d.readModes(m, x)
+	p, above := &d.tokens[y&(d.partitions-1)], &d.above[x]
+	if m.skipped {
+		d.skipResidue(m, above)
+	} else {
+		d.readResidue(p, m, above, &d.left, &d.residue)
+	}
+	if p.over {
+		return fmt.Errorf("%w: the coefficients of row %d end", ErrData, y)
+	}
+	return nil
+}
+
+// makeMacroblock makes the pixels of a macroblock of which modes and coefficients are known, before they are filtered.
+func (d *Decoder) makeMacroblock(m *modes, x, y int) {
+	s := &d.filters[x]
+	*s = d.strengths[m.segment][number(m.byBlocks)]
+	s.inner = m.byBlocks || d.residue.any
+	d.reconstruct(m, x, y)
 }
 
 // skipResidue is for a macroblock without coefficients.
@@ -142,6 +170,5 @@ func (d *Decoder) skipResidue(m *modes, above *context) {
 	if m.byBlocks {
 		above.second, d.left.second = second[0], second[1]
 	}
-	d.residue.any = false
-	d.residue.kinds = [24]uint8{}
+	d.residue.setNone()
 }

@@ -1,4 +1,4 @@
-// Command webp writes the AVX2 assembly of package vp8: bits read, edges filtered, blocks predicted and transformed, colors. Run it through `go generate` in package vp8.
+// Command webp writes the AVX2 assembly of package vp8: bits and copies read, edges filtered, blocks predicted and transformed, colors. Run it through `go generate` in package vp8.
 package main
 
 import (
@@ -19,6 +19,7 @@ func main() {
 	upsample()
 	color()
 	arithmetic()
+	copied()
 	Generate()
 }
 
