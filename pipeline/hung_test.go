@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -41,7 +40,7 @@ func (h *hanging) hang(folder string) (release func()) {
 	})
 }
 
-func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, buf []byte) ([]byte, error) {
+func (h *hanging) await(s *dataset.Snapshot, generation uint64) {
 	h.mu.Lock()
 	c := h.hung[s.Path()]
 	if generation > 0 && h.remounted {
@@ -58,7 +57,6 @@ func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, generation uint
 		h.waiting--
 		h.mu.Unlock()
 	}
-	return s.ReadIn(ctx, generation, i, buf)
 }
 
 // resolved is a folder of pictures, as snapshots name it.
@@ -76,7 +74,7 @@ func hungPipeline(t *testing.T, o bulkhead.Options) (hung, well *Job, roots *bul
 	t.Helper()
 	roots, h = bulkhead.New(o), &hanging{}
 	t.Cleanup(roots.Close)
-	p, err := Open(Options{Workers: 2, Storage: roots, read: h.read})
+	p, err := Open(Options{Workers: 2, Storage: roots, await: h.await})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +288,7 @@ func TestReplacedInAll(t *testing.T) {
 	const places, replaced = 4, 6
 	roots := bulkhead.New(bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places, Replaced: replaced})
 	defer roots.Close()
-	p, err := Open(Options{Workers: 1, Readers: 1, Storage: roots, read: h.read})
+	p, err := Open(Options{Workers: 1, Readers: 1, Storage: roots, await: h.await})
 	if err != nil {
 		t.Fatal(err)
 	}

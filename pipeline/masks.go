@@ -202,7 +202,7 @@ func (k *worker) readMask(j *Job, ref batch.Ref, s *dataset.Sample) (f maskFile,
 	if err := j.plan.Limits.CheckFile(line.Size); err != nil {
 		return f, release, j.verdictOn(ref, s, f.refuseMask(err))
 	}
-	*room, err = k.readFile(j.masks.root, j.masks.snapshot, at, line.Key, *room)
+	*room, err = k.readFile(j.masks.root, j.masks.snapshot, at, &line, *room)
 	if errors.Is(err, errGone) {
 		return f, release, err
 	} else if err != nil {

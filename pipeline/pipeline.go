@@ -53,7 +53,7 @@ type Options struct {
 	// TestNode is empty but in builds of tag testnode.
 	TestNode TestNode
 
-	read func(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, buf []byte) ([]byte, error) // tests let storage hang here
+	await func(s *dataset.Snapshot, generation uint64) // before each read: tests let storage hang here
 }
 
 func (o *Options) setDefaults() error {
@@ -66,10 +66,8 @@ func (o *Options) setDefaults() error {
 	if o.ReadAhead == 0 {
 		o.ReadAhead = 256 << 20
 	}
-	if o.read == nil {
-		o.read = func(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, buf []byte) ([]byte, error) {
-			return s.ReadIn(ctx, generation, i, buf)
-		}
+	if o.await == nil {
+		o.await = func(*dataset.Snapshot, uint64) {}
 	}
 	if o.Kernels == "" {
 		var err error

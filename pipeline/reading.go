@@ -94,7 +94,7 @@ func (k *worker) readSample(j *Job, ref batch.Ref, s *dataset.Sample) (err error
 		return j.verdictOn(ref, s, err)
 	}
 	begun := time.Now()
-	k.file, err = k.readFile(j.root, j.snapshot, int(ref.Index), s.Key, k.file)
+	k.file, err = k.readFile(j.root, j.snapshot, int(ref.Index), s, k.file)
 	j.p.spending.reading.Add(int64(time.Since(begun)))
 	switch {
 	case err == nil || errors.Is(err, errGone):
@@ -132,17 +132,19 @@ func (k *worker) enterPlaces(j *Job) {
 	k.places = j.roots
 }
 
-// readFile reads the file of a sample of a snapshot over buf.
-func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, key, buf []byte) ([]byte, error) {
+// readFile reads the file of sample i of a snapshot, which line is of, over buf.
+func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, line *dataset.Sample, buf []byte) ([]byte, error) {
 	k.snapshot, k.store, k.index, k.root = s, nil, i, root
 	data := buf
-	err := k.callStorage(root, "read", key, func() (err error) {
+	err := k.callStorage(root, "read", line.Key, func() (err error) {
 		if ahead := k.p.ahead.claim(k.want, k.at, s, i); ahead != nil {
 			if data, err = k.p.ahead.take(k.want, ahead, buf); !errors.Is(err, errAlone) {
 				return err
 			}
 		}
-		data, err = k.p.options.read(k.p.context, s, root.Generation(), i, buf)
+		generation := root.Generation()
+		k.p.options.await(s, generation)
+		data, err = s.ReadLine(k.p.context, generation, line, buf)
 		return err
 	})
 	return data, err
@@ -155,9 +157,10 @@ func (k *worker) Again() func() error {
 		x, data, i, file := &k.p.indexes, k.want.job.snapshot, k.index, k.file
 		return func() error { return x.findAnew(data, i, file) }
 	}
-	s, i, read, ctx, next := k.snapshot, k.index, k.p.options.read, k.p.context, k.root.Generation()+1
+	s, i, await, ctx, next := k.snapshot, k.index, k.p.options.await, k.p.context, k.root.Generation()+1
 	return func() error {
-		_, err := read(ctx, s, next, i, nil)
+		await(s, next)
+		_, err := s.ReadIn(ctx, next, i, nil)
 		return err
 	}
 }

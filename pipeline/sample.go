@@ -87,24 +87,24 @@ func (j *Job) substituteFor(epoch uint32, broken batch.Ref, try uint32) batch.Re
 func (k *worker) trySample(ref batch.Ref) error {
 	w, i := k.want, k.at
 	j := w.job
-	var room [512]byte
-	s, err := j.snapshot.At(int(ref.Index), room[:])
-	if err != nil {
+	s := &k.line
+	var err error
+	if *s, err = j.snapshot.At(int(ref.Index), k.key[:]); err != nil {
 		return &ReadError{Index: ref.Index, Cause: err}
 	}
 	w.assembly.setNumber("label", i, uint64(s.Label))
 	w.assembly.setNumber("index", i, ref.Index)
 	if !j.readsFiles() {
-		w.assembly.setValues(i, &s, nil)
+		w.assembly.setValues(i, s, nil)
 		return nil
 	}
-	mask, release, err := k.readAll(j, ref, &s)
+	mask, release, err := k.readAll(j, ref, s)
 	defer release()
 	defer k.pixels.release()
 	if err != nil {
 		return err
 	}
-	w.assembly.setValues(i, &s, k.file)
+	w.assembly.setValues(i, s, k.file)
 	if len(j.pictures) == 0 {
 		return nil
 	}
@@ -112,11 +112,11 @@ func (k *worker) trySample(ref batch.Ref) error {
 	d, giveBack := k.acquireDecoder()
 	defer giveBack()
 	w.assembly.markStage(i, coreLent)
-	err = d.catchPanic(j.p.options.OnPanic, ref, &s, func() error { return d.makePictures(k, ref, &mask) })
+	err = d.catchPanic(j.p.options.OnPanic, ref, s, func() error { return d.makePictures(k, ref, &mask) })
 	if !isSampleVerdict(err) {
-		return nameSample(err, ref, &s)
+		return nameSample(err, ref, s)
 	}
-	return j.verdictOn(ref, &s, err)
+	return j.verdictOn(ref, s, err)
 }
 
 // nameSample names the sample in an error that does not know it.

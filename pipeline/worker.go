@@ -31,6 +31,8 @@ type worker struct {
 	// The sample at hand. places are the roots that it holds a place of; who reads on gives them back.
 	want    *Want
 	at      int
+	line    dataset.Sample // of the list, whose key lies in key
+	key     [512]byte
 	places  []*bulkhead.Root
 	surplus bool // another worker was started in its place
 	gone    bool // its sample was failed by GaveUp

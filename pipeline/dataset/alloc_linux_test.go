@@ -32,4 +32,14 @@ func TestNothingIsAllocated(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("Read allocates %v times", n)
 	}
+	if n := testing.AllocsPerRun(100, func() {
+		for i := range 3 {
+			line, err := s.At(i, key)
+			treetest.Must(t, err)
+			buf, err = s.ReadLine(t.Context(), 0, &line, buf)
+			treetest.Must(t, err)
+		}
+	}); n != 0 {
+		t.Errorf("ReadLine allocates %v times", n)
+	}
 }

@@ -43,23 +43,35 @@ func (s *Snapshot) ReadIn(ctx context.Context, generation uint64, i int, buf []b
 		return buf[:0], err
 	}
 	r.room = sample.Key[:0]
+	return s.readLine(ctx, generation, r, &sample, buf)
+}
+
+// ReadLine is ReadIn of a sample that At has told. It may write into the memory behind the sample's key.
+func (s *Snapshot) ReadLine(ctx context.Context, generation uint64, sample *Sample, buf []byte) ([]byte, error) {
+	r := requests.Get().(*request)
+	defer requests.Put(r)
+	return s.readLine(ctx, generation, r, sample, buf)
+}
+
+// readLine is ReadLine with a request's memory.
+func (s *Snapshot) readLine(ctx context.Context, generation uint64, r *request, sample *Sample, buf []byte) ([]byte, error) {
 	if sample.Size > s.maxBytes {
 		return buf[:0], &TooLargeError{Path: string(sample.Key), Size: sample.Size, Limit: s.maxBytes}
 	}
-	if need := int(sample.Size) + Spare + valueBytes(s.form, &sample); cap(buf) < need {
+	if need := int(sample.Size) + Spare + valueBytes(s.form, sample); cap(buf) < need {
 		buf = make([]byte, 0, need+need/4)
 	}
-	if err := s.locate(&sample, r); err != nil {
+	if err := s.locate(sample, r); err != nil {
 		return buf[:0], err
 	}
-	err = s.readThrough(ctx, generation, func(from *source) error {
+	err := s.readThrough(ctx, generation, func(from *source) error {
 		if s.ValuesInFiles() {
-			return readParts(s.partsOf(&sample, buf[:cap(buf)]), func(p []byte, off int64) error { return s.fill(ctx, from, r, p, off) })
+			return readParts(s.partsOf(sample, buf[:cap(buf)]), func(p []byte, off int64) error { return s.fill(ctx, from, r, p, off) })
 		}
 		return s.fill(ctx, from, r, buf[:sample.Size], sample.Offset)
 	})
 	if err != nil {
-		return buf[:0], s.readError(&sample, err)
+		return buf[:0], s.readError(sample, err)
 	}
 	return buf[:sample.Size], nil
 }

@@ -142,3 +142,24 @@ func TestForbidden(t *testing.T) {
 		t.Errorf("scan: %v, want a PathError about b", err)
 	}
 }
+
+// ReadLine brings what Read does, and leaves the line that it is given as it is.
+func TestReadLine(t *testing.T) {
+	s := open(t, treetest.Grow(t, t.TempDir(), "a/1.jpg", "a/22222222.jpg", "b/3.jpg"), options(t))
+	for i := range 3 {
+		line, err := s.At(i, nil)
+		treetest.Must(t, err)
+		key := string(line.Key)
+		got, err := s.ReadLine(t.Context(), 0, &line, nil)
+		treetest.Must(t, err)
+		if string(got) != strings.Repeat("x", len(key)) || string(line.Key) != key {
+			t.Errorf("sample %d: %q of %s, want %d bytes of %s", i, got, line.Key, len(key), key)
+		}
+	}
+	line, err := s.At(0, nil)
+	treetest.Must(t, err)
+	treetest.Must(t, s.Close())
+	if _, err := s.ReadLine(t.Context(), 0, &line, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a closed snapshot: %v", err)
+	}
+}
