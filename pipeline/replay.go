@@ -116,8 +116,8 @@ func (k *worker) replaySample() error {
 		s.Values = j.copyValues(&line, k.file)
 	}
 	if err == nil && len(j.pictures) > 0 {
-		d, giveBack := k.acquireDecoder()
-		defer giveBack()
+		d, begun := k.acquireDecoder()
+		defer k.releaseDecoder(d, begun)
 		err = d.catchPanic(j.p.options.OnPanic, s.Ref, &line, func() error { return d.replayPictures(k, s, &mask) })
 		if isSampleVerdict(err) {
 			err = j.verdictOn(s.Ref, &line, err)

@@ -38,8 +38,7 @@ func (k *worker) makeSample() {
 func (k *worker) makeFirst() error {
 	ref := k.want.assembly.sampleAt(k.at)
 	err := k.trySample(ref)
-	var verdict *SampleError
-	if errors.As(err, &verdict) {
+	if verdict, ok := errors.AsType[*SampleError](err); ok {
 		verdict.Offset = k.at
 		if k.want.job.plan.OnError != Raise {
 			err = k.replaceSample(ref, verdict)
@@ -109,8 +108,8 @@ func (k *worker) trySample(ref batch.Ref) error {
 		return nil
 	}
 	w.assembly.markStage(i, filesRead)
-	d, giveBack := k.acquireDecoder()
-	defer giveBack()
+	d, begun := k.acquireDecoder()
+	defer k.releaseDecoder(d, begun)
 	w.assembly.markStage(i, coreLent)
 	err = d.catchPanic(j.p.options.OnPanic, ref, s, func() error { return d.makePictures(k, ref, &mask) })
 	if !isSampleVerdict(err) {
@@ -121,8 +120,8 @@ func (k *worker) trySample(ref batch.Ref) error {
 
 // nameSample names the sample in an error that does not know it.
 func nameSample(err error, ref batch.Ref, s *dataset.Sample) error {
-	var other *RevisionError
-	if !errors.As(err, &other) {
+	other, ok := errors.AsType[*RevisionError](err)
+	if !ok {
 		return err
 	}
 	named := *other
@@ -132,10 +131,13 @@ func nameSample(err error, ref batch.Ref, s *dataset.Sample) error {
 
 // isSampleVerdict reports whether what making a sample returned is a verdict on the sample.
 func isSampleVerdict(err error) bool {
-	var small *RoomError
-	var panicked *PanicError
-	var other *RevisionError
-	return err != nil && !errors.Is(err, ErrCancelled) && !errors.As(err, &small) && !errors.As(err, &panicked) && !errors.As(err, &other)
+	if err == nil || errors.Is(err, ErrCancelled) {
+		return false
+	}
+	_, small := errors.AsType[*RoomError](err)
+	_, panicked := errors.AsType[*PanicError](err)
+	_, other := errors.AsType[*RevisionError](err)
+	return !small && !panicked && !other
 }
 
 // verdictOn is the error that a sample's own bytes caused.

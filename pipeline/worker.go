@@ -74,20 +74,21 @@ func (k *worker) makeSamples() {
 // keptBytes is the most that a worker or a decoder keeps in any one buffer for the next file.
 const keptBytes = 32 << 20
 
-// acquireDecoder waits for a decoder. The time until it is released counts as spent on the want at hand.
-func (k *worker) acquireDecoder() (d *decoder, release func()) {
-	p, w := k.p, k.want
-	d = <-p.decoders
+// acquireDecoder waits for a decoder, and tells since when the worker has it.
+func (k *worker) acquireDecoder() (d *decoder, begun time.Time) {
+	d = <-k.p.decoders
 	runtime.Gosched() // workers wake each other, and would keep those who send and receive waiting for 10 ms at every step
-	begun := time.Now()
-	return d, func() {
-		p.options.TestNode.prolongSample(begun)
-		d.releaseFiles()
-		spent := time.Since(begun)
-		p.decoders <- d
-		w.busy.Add(int64(spent))
-		p.countSpent(spent)
-	}
+	return d, time.Now()
+}
+
+// releaseDecoder gives back what acquireDecoder returned. The time between counts as spent on the want at hand.
+func (k *worker) releaseDecoder(d *decoder, begun time.Time) {
+	k.p.options.TestNode.prolongSample(begun)
+	d.releaseFiles()
+	spent := time.Since(begun)
+	k.p.decoders <- d
+	k.want.busy.Add(int64(spent))
+	k.p.countSpent(spent)
 }
 
 // workerCount counts the workers that Close waits for: not those that storage has not given back and that were given

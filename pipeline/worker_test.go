@@ -98,8 +98,8 @@ func TestDecodersKeepNothingHuge(t *testing.T) {
 	j := open(t, folder(t), `{"transforms": [{"op": "Resize", "size": [8, 8]}]}`, Options{Workers: 1})
 	k := &worker{p: j.p, want: &Want{job: j}}
 	borrow := func(do func(*decoder)) *decoder {
-		d, giveBack := k.acquireDecoder()
-		defer giveBack()
+		d, begun := k.acquireDecoder()
+		defer k.releaseDecoder(d, begun)
 		do(d)
 		return d
 	}
