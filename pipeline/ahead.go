@@ -115,9 +115,7 @@ func (a *readAhead) read(root *bulkhead.Root, l *aLine) {
 			continue
 		}
 		f := run[0]
-		s, generation := q.want.job.snapshot, root.Generation()
-		a.p.options.await(s, generation)
-		data, err := s.ReadIn(q.ctx, generation, f.index, a.room())
+		data, err := a.p.options.read(q.ctx, q.want.job.snapshot, root.Generation(), f.index, nil, a.room())
 		a.finish(q, f, data, err)
 	}
 }

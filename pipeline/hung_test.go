@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"runtime"
@@ -40,7 +41,7 @@ func (h *hanging) hang(folder string) (release func()) {
 	})
 }
 
-func (h *hanging) await(s *dataset.Snapshot, generation uint64) {
+func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, line *dataset.Sample, buf []byte) ([]byte, error) {
 	h.mu.Lock()
 	c := h.hung[s.Path()]
 	if generation > 0 && h.remounted {
@@ -57,6 +58,7 @@ func (h *hanging) await(s *dataset.Snapshot, generation uint64) {
 		h.waiting--
 		h.mu.Unlock()
 	}
+	return readFile(ctx, s, generation, i, line, buf)
 }
 
 // resolved is a folder of pictures, as snapshots name it.
@@ -74,7 +76,7 @@ func hungPipeline(t *testing.T, o bulkhead.Options) (hung, well *Job, roots *bul
 	t.Helper()
 	roots, h = bulkhead.New(o), &hanging{}
 	t.Cleanup(roots.Close)
-	p, err := Open(Options{Workers: 2, Storage: roots, await: h.await})
+	p, err := Open(Options{Workers: 2, Storage: roots, read: h.read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +290,7 @@ func TestReplacedInAll(t *testing.T) {
 	const places, replaced = 4, 6
 	roots := bulkhead.New(bulkhead.Options{Deadline: time.Hour, Patience: time.Millisecond, Places: places, Replaced: replaced})
 	defer roots.Close()
-	p, err := Open(Options{Workers: 1, Readers: 1, Storage: roots, await: h.await})
+	p, err := Open(Options{Workers: 1, Readers: 1, Storage: roots, read: h.read})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/feedwater-io/feedwater/control"
 	"github.com/feedwater-io/feedwater/control/share"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
-	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	"github.com/feedwater-io/feedwater/pipeline/revision"
@@ -53,7 +52,7 @@ type Options struct {
 	// TestNode is empty but in builds of tag testnode.
 	TestNode TestNode
 
-	await func(s *dataset.Snapshot, generation uint64) // before each read: tests let storage hang here
+	read readFunc // tests let storage hang here
 }
 
 func (o *Options) setDefaults() error {
@@ -66,8 +65,8 @@ func (o *Options) setDefaults() error {
 	if o.ReadAhead == 0 {
 		o.ReadAhead = 256 << 20
 	}
-	if o.await == nil {
-		o.await = func(*dataset.Snapshot, uint64) {}
+	if o.read == nil {
+		o.read = readFile
 	}
 	if o.Kernels == "" {
 		var err error

@@ -132,6 +132,17 @@ func (k *worker) enterPlaces(j *Job) {
 	k.places = j.roots
 }
 
+// A readFunc reads the file of sample i of a snapshot over buf. line is what the list has of it; nil: that is not at hand.
+type readFunc func(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, line *dataset.Sample, buf []byte) ([]byte, error)
+
+// readFile is the readFunc that reads at once.
+func readFile(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, line *dataset.Sample, buf []byte) ([]byte, error) {
+	if line == nil {
+		return s.ReadIn(ctx, generation, i, buf)
+	}
+	return s.ReadLine(ctx, generation, line, buf)
+}
+
 // readFile reads the file of sample i of a snapshot, which line is of, over buf.
 func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, line *dataset.Sample, buf []byte) ([]byte, error) {
 	k.snapshot, k.store, k.index, k.root = s, nil, i, root
@@ -142,9 +153,7 @@ func (k *worker) readFile(root *bulkhead.Root, s *dataset.Snapshot, i int, line 
 				return err
 			}
 		}
-		generation := root.Generation()
-		k.p.options.await(s, generation)
-		data, err = s.ReadLine(k.p.context, generation, line, buf)
+		data, err = k.p.options.read(k.p.context, s, root.Generation(), i, line, buf)
 		return err
 	})
 	return data, err
@@ -157,10 +166,9 @@ func (k *worker) Again() func() error {
 		x, data, i, file := &k.p.indexes, k.want.job.snapshot, k.index, k.file
 		return func() error { return x.findAnew(data, i, file) }
 	}
-	s, i, await, ctx, next := k.snapshot, k.index, k.p.options.await, k.p.context, k.root.Generation()+1
+	s, i, read, ctx, next := k.snapshot, k.index, k.p.options.read, k.p.context, k.root.Generation()+1
 	return func() error {
-		await(s, next)
-		_, err := s.ReadIn(ctx, next, i, nil)
+		_, err := read(ctx, s, next, i, nil, nil)
 		return err
 	}
 }
