@@ -58,7 +58,7 @@ func (h *hanging) read(ctx context.Context, s *dataset.Snapshot, generation uint
 		h.waiting--
 		h.mu.Unlock()
 	}
-	return readFile(ctx, s, generation, i, line, buf)
+	return readNow(ctx, s, generation, i, line, buf)
 }
 
 // resolved is a folder of pictures, as snapshots name it.

@@ -66,7 +66,7 @@ func (o *Options) setDefaults() error {
 		o.ReadAhead = 256 << 20
 	}
 	if o.read == nil {
-		o.read = readFile
+		o.read = readNow
 	}
 	if o.Kernels == "" {
 		var err error

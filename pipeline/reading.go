@@ -135,8 +135,8 @@ func (k *worker) enterPlaces(j *Job) {
 // A readFunc reads the file of sample i of a snapshot over buf. line is what the list has of it; nil: that is not at hand.
 type readFunc func(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, line *dataset.Sample, buf []byte) ([]byte, error)
 
-// readFile is the readFunc that reads at once.
-func readFile(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, line *dataset.Sample, buf []byte) ([]byte, error) {
+// readNow is the readFunc that waits for nothing but the storage.
+func readNow(ctx context.Context, s *dataset.Snapshot, generation uint64, i int, line *dataset.Sample, buf []byte) ([]byte, error) {
 	if line == nil {
 		return s.ReadIn(ctx, generation, i, buf)
 	}

@@ -44,6 +44,21 @@ func init() {
 	}
 }
 
+// eachCode calls take for each symbol that has a code, of lengths that are counted, in the order of the codes: with its code, the first bit lowest, and the
+// code's length.
+func eachCode(counts *prefix.Counts, lengths *[copySymbols]uint8, take func(symbol uint16, code uint32, n int)) {
+	var symbols [copySymbols]uint16
+	counts.SortSymbols(symbols[:], lengths[:])
+	code, k := uint32(0), 0
+	for n := 1; n < len(counts); n++ {
+		for range counts[n] {
+			take(symbols[k], code, n)
+			code = prefix.NextCode(code, n)
+			k++
+		}
+	}
+}
+
 // DecodeCopy is Decode for data that decode, and of which AppendCopy made a copy. It reports whether the copy makes sense; where it does not the
 // samples are undefined.
 func (d *Decoder) DecodeCopy(copied, data []byte, w, h, bottom int) bool {
@@ -83,12 +98,11 @@ func (d *Decoder) makeCopiedRow(y int) bool {
 // that the copy would be much larger.
 func (d *Decoder) AppendCopy(dst, data []byte, w, h int) []byte {
 	defer d.release()
-	c := &copier{counts: make([]int, copySymbols)}
-	c.counts[symbolRest], c.counts[symbolZeros] = 1, 1 // so that the code is complete
+	c := newCopier()
 	if !d.parseAll(data, w, h, c.count) {
 		return dst
 	}
-	c.begin(dst, prefix.Lengths(c.counts, copiedCodeBits))
+	c.begin(dst, prefix.Lengths(c.counts[:], copiedCodeBits))
 	if !d.parseAll(data, w, h, c.write) {
 		return dst
 	}
@@ -103,9 +117,10 @@ func (d *Decoder) parseAll(data []byte, w, h int, take func(*modes, *residue, *f
 	if d.begin(data, w, h) != nil {
 		return false
 	}
+	d.readProbabilities()
 	var m modes
 	for y := range d.rows {
-		d.modesLeft, d.left = [4]uint8{}, context{}
+		d.beginParsing()
 		for x := range d.columns {
 			if d.parseMacroblock(&m, x, y) != nil || !take(&m, &d.residue, &d.factors[m.segment]) {
 				return false

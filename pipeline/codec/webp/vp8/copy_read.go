@@ -55,7 +55,12 @@ func (c *copyReader) open(copied []byte) bool {
 	if counts.Unused() != 0 || slices.Max(lengths[:]) > copiedCodeBits {
 		return false
 	}
-	c.setTable(&counts, lengths[:])
+	eachCode(&counts, &lengths, func(symbol uint16, code uint32, n int) {
+		e := entryOf(symbol, n)
+		for i := code; i < 1<<copiedCodeBits; i += 1 << n {
+			c.table[i] = e
+		}
+	})
 	rest := copied[copySymbols/2:]
 	n, k := binary.Uvarint(rest)
 	if k <= 0 || n > uint64(len(rest)-k) {
@@ -64,23 +69,6 @@ func (c *copyReader) open(copied []byte) bool {
 	rest = rest[k:]
 	c.modes, c.data, c.copyWindow = rest[:n], rest[n:], copyWindow{}
 	return true
-}
-
-// setTable makes the table of a complete code.
-func (c *copyReader) setTable(counts *prefix.Counts, lengths []uint8) {
-	var symbols [copySymbols]uint16
-	counts.SortSymbols(symbols[:], lengths)
-	code, k := uint32(0), 0
-	for n := 1; n <= copiedCodeBits; n++ {
-		for range counts[n] {
-			e := entryOf(symbols[k], n)
-			for i := code; i < 1<<copiedCodeBits; i += 1 << n {
-				c.table[i] = e
-			}
-			code = prefix.NextCode(code, n)
-			k++
-		}
-	}
 }
 
 // release lets go of the copy.

@@ -29,15 +29,14 @@ func randomResidue(r *rand.Rand, byBlocks bool) (res residue) {
 func writeResidues(t *testing.T, all []residue, byBlocks []bool) []byte {
 	t.Helper()
 	one := &factors{[2]int32{1, 1}, [2]int32{1, 1}, [2]int32{1, 1}}
-	c := &copier{counts: make([]int, copySymbols)}
-	c.counts[symbolRest], c.counts[symbolZeros] = 1, 1
+	c := newCopier()
 	for i := range all {
 		all[i].findKinds()
 		if !c.count(&modes{byBlocks: byBlocks[i]}, &all[i], one) {
 			t.Fatal("a macroblock has no copy")
 		}
 	}
-	c.begin(nil, prefix.Lengths(c.counts, copiedCodeBits))
+	c.begin(nil, prefix.Lengths(c.counts[:], copiedCodeBits))
 	for i := range all {
 		c.write(&modes{byBlocks: byBlocks[i]}, &all[i], one)
 	}
@@ -173,7 +172,7 @@ func TestNoCopy(t *testing.T) {
 		r.coefficients[2] = [16]int16{3, 5, -50}
 		r.coefficients[20] = [16]int16{-13, 17}
 		change(&r)
-		return (&copier{counts: make([]int, copySymbols)}).count(&modes{byBlocks: true}, &r, f)
+		return newCopier().count(&modes{byBlocks: true}, &r, f)
 	}
 	if !take(func(r *residue) { r.findKinds() }) {
 		t.Error("a usual macroblock has none")

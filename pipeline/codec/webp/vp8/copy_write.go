@@ -9,14 +9,21 @@ import (
 
 // copier writes a copy, in two passes over all macroblocks.
 type copier struct {
-	counts []int // of each symbol
+	counts [copySymbols]int // of each symbol
 	dst    []byte
 	codes  [copySymbols]uint16 // with their first bit lowest
-	sizes  []uint8
+	sizes  [copySymbols]uint8
 	modes  []byte
 	data   []byte // that are whole bytes of coefficients
 	bits   uint64 // the lowest n are to be written
 	n      int
+}
+
+// newCopier returns a copier that has counted two symbols, without which a code may not be complete.
+func newCopier() *copier {
+	c := &copier{}
+	c.counts[symbolRest], c.counts[symbolZeros] = 1, 1
+	return c
 }
 
 // count counts the symbols of a macroblock, and reports whether it has a copy.
@@ -29,21 +36,12 @@ func (c *copier) count(m *modes, r *residue, f *factors) bool {
 
 // begin begins the copy behind dst, with codes of such lengths.
 func (c *copier) begin(dst []byte, lengths []uint8) {
-	c.dst, c.sizes = dst, lengths
+	c.dst, c.sizes = dst, [copySymbols]uint8(lengths)
 	for i := 0; i < len(lengths); i += 2 {
 		c.dst = append(c.dst, lengths[i]|lengths[i+1]<<4)
 	}
 	counts := prefix.Count(lengths)
-	var symbols [copySymbols]uint16
-	counts.SortSymbols(symbols[:], lengths)
-	code, k := uint32(0), 0
-	for n, number := range counts {
-		for range number * min(n, 1) {
-			c.codes[symbols[k]] = uint16(code)
-			code = prefix.NextCode(code, n)
-			k++
-		}
-	}
+	eachCode(&counts, &c.sizes, func(symbol uint16, code uint32, _ int) { c.codes[symbol] = uint16(code) })
 }
 
 // write writes a macroblock.

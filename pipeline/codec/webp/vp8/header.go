@@ -46,7 +46,7 @@ func (f *factors) of(block int) *[2]int32 {
 // tokenProbabilities are those of tokens: by kind of block, band of coefficients, context, and place in the tree of tokens.
 type tokenProbabilities [4][8][3][11]uint8
 
-// readHeaders reads all that comes in front of the macroblocks.
+// readHeaders reads all that comes in front of the macroblocks but for the probabilities, which follow.
 func (d *Decoder) readHeaders(data []byte) error {
 	if len(data) < headerSize {
 		return fmt.Errorf("%w: %d bytes", ErrData, len(data))
@@ -71,8 +71,6 @@ func (d *Decoder) readHeaders(data []byte) error {
 		return err
 	}
 	d.readQuantizers()
-	p.flag(even) // whether the probabilities are kept for another frame
-	d.readProbabilities()
 	d.setStrengths()
 	return nil
 }
@@ -162,8 +160,10 @@ func (d *Decoder) readQuantizers() {
 	}
 }
 
+// readProbabilities reads what the modes and coefficients of macroblocks are read by.
 func (d *Decoder) readProbabilities() {
 	p := &d.first
+	p.flag(even) // whether they are kept for another frame
 	d.probabilities = defaultProbabilities
 	for i := range d.probabilities {
 		for j := range d.probabilities[i] {

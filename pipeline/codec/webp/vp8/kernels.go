@@ -196,15 +196,11 @@ var kindsOfFirst, kindsOfLast [256]uint8
 
 func init() {
 	for i := range kindsOfFirst {
-		switch {
-		case i == 0:
-		case i == 1:
-			kindsOfFirst[i] = transformFirst
-		case i&^(1<<0|1<<1|1<<4) == 0:
-			kindsOfFirst[i] = transformThree
-		default:
-			kindsOfFirst[i] = transformAll
+		var first, last [16]int16
+		for bit := range 8 {
+			first[bit] = int16(i >> bit & 1)
+			last[8+bit] = first[bit]
 		}
-		kindsOfLast[i] = transformAll * number(i > 0)
+		kindsOfFirst[i], kindsOfLast[i] = kindOf(&first), kindOf(&last)
 	}
 }

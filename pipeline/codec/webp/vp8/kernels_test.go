@@ -237,9 +237,10 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// The generator of the assembly has these numbers in its tokens.go.
+// The generator of the assembly has these numbers in its tokens.go and copied.go.
 func TestAssemblyKnowsTheLayout(t *testing.T) {
 	var p partition
+	var w copyWindow
 	for name, c := range map[string]struct{ got, want uintptr }{
 		"value":         {unsafe.Offsetof(p.value), 0},
 		"span":          {unsafe.Offsetof(p.span), 8},
@@ -252,6 +253,17 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		"leastForModes": {leastForModes, 128},
 		"above":         {unsafe.Sizeof(modeProbabilities[0]), 90},
 		"left":          {unsafe.Sizeof(modeProbabilities[0][0]), 9},
+		"window bits":   {unsafe.Offsetof(w.bits), 0},
+		"window valid":  {unsafe.Offsetof(w.valid), 8},
+		"window at":     {unsafe.Offsetof(w.at), 16},
+		"code bits":     {copiedCodeBits, 11},
+		"copied end":    {coefficientsEnd, 16 * 25},
+		"block":         {unsafe.Sizeof(residue{}.coefficients[0]), 32},
+		"luma blocks":   {lumaBlocks, 2 * 8},
+		"pixel blocks":  {pixelBlocks, 2 * 12},
+		"second block":  {secondBlock, 2 * 12},
+		"factor":        {unsafe.Sizeof(factors{}.luma[0]), 4},
+		"copied least":  {leastForCopied, 1280},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %d, not %d", name, c.got, c.want)

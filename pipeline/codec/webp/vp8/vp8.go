@@ -58,6 +58,7 @@ func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 	if err := d.begin(data, w, h); err != nil {
 		return err
 	}
+	d.readProbabilities()
 	made := d.rowsMade(bottom)
 	parsed := made
 	if rest {
@@ -118,7 +119,7 @@ func grown[T any](s []T, n int) []T {
 
 // decodeRow parses a row of macroblocks and, with made, makes its pixels.
 func (d *Decoder) decodeRow(y int, made bool) error {
-	d.modesLeft, d.left = [4]uint8{}, context{}
+	d.beginParsing()
 	if made {
 		d.beginRow(y)
 	}
@@ -139,6 +140,9 @@ func (d *Decoder) decodeRow(y int, made bool) error {
 	}
 	return nil
 }
+
+// beginParsing sets what is to the left of the first macroblock of a row in the data.
+func (d *Decoder) beginParsing() { d.modesLeft, d.left = [4]uint8{}, context{} }
 
 // parseMacroblock reads the modes and coefficients of a macroblock, the next one in the data.
 func (d *Decoder) parseMacroblock(m *modes, x, y int) error {
