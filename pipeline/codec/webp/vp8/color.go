@@ -4,23 +4,23 @@ package vp8
 func (d *Decoder) Row(dst []byte, x, y int) {
 	n := len(dst) / 3
 	for i := range d.chroma {
-		d.chroma[i] = grown(d.chroma[i], 2*d.CStride)
+		d.chroma[i] = grown(d.chroma[i], 2*d.cb.stride)
 	}
 	first, last := x/2, (x+n-1)/2
 	cb, cr := d.chroma[0], d.chroma[1]
-	d.upsample(cb, d.Cb, y, first, last)
-	d.upsample(cr, d.Cr, y, first, last)
-	luma := d.Y[y*d.YStride+x:][:n]
+	d.upsample(cb, &d.cb, y, first, last)
+	d.upsample(cr, &d.cr, y, first, last)
+	luma := d.luma.row(y)[x:][:n]
 	d.kernels.color(dst, luma, cb[x:x+n], cr[x:x+n])
 }
 
 // upsample makes row y of full-size chroma of samples first to last of a plane. Each value is 9 parts of the nearest sample, 3 of each of the
 // two next to it and 1 of the diagonal one, rounded as libwebp does, in two steps; at the left and right edge of the picture it is 3 parts
 // and 1 of a column.
-func (d *Decoder) upsample(dst, plane []byte, y, first, last int) {
-	columns, rows := (d.Rect.Dx()+1)/2, (d.Rect.Dy()+1)/2
+func (d *Decoder) upsample(dst []byte, p *plane, y, first, last int) {
+	columns, rows := (d.width+1)/2, (d.height+1)/2
 	other := min(max(y/2-1+y&1*2, 0), rows-1)
-	near, far := plane[y/2*d.CStride:][:columns], plane[other*d.CStride:][:columns]
+	near, far := p.row(y / 2)[:columns], p.row(other)[:columns]
 	if first == 0 {
 		dst[0] = edgeSample(near[0], far[0])
 		if columns == 1 {

@@ -67,11 +67,13 @@ func (d *Decoder) DecodeCopy(copied, data []byte, w, h, bottom int) bool {
 		return false
 	}
 	defer d.copied.release()
-	for y := range d.rowsMade(bottom) {
+	made := d.rowsMade(bottom)
+	for y := range made {
 		if !d.makeCopiedRow(y) {
 			return false
 		}
 	}
+	d.filterRow(made - 1)
 	return !d.copied.over()
 }
 
@@ -83,14 +85,12 @@ func (d *Decoder) makeCopiedRow(y int) bool {
 		if !d.copied.readModes(&m) {
 			return false
 		}
-		if m.skipped {
-			d.residue.setNone()
-		} else {
+		if !m.skipped {
 			d.copied.readResidue(&m, &d.factors[m.segment], &d.residue, &d.kernels)
 		}
 		d.makeMacroblock(&m, x, y)
 	}
-	d.filterRow(y)
+	d.filterAbove(y)
 	return true
 }
 

@@ -106,7 +106,7 @@ const (
 
 // readResidue reads the coefficients of a macroblock.
 func (c *copyReader) readResidue(m *modes, f *factors, r *residue, k *kernels) {
-	r.coefficients = [allBlocks][16]int16{}
+	r.coefficients, r.counts = [allBlocks][16]int16{}, [pixelBlocks]uint8{}
 	first := 16
 	if !m.byBlocks {
 		first = 0
@@ -116,7 +116,6 @@ func (c *copyReader) readResidue(m *modes, f *factors, r *residue, k *kernels) {
 	if !m.byBlocks {
 		inverseWalsh(&r.coefficients[secondBlock], &r.coefficients)
 	}
-	k.findKinds(r)
 }
 
 // readCoefficients reads coefficients from one on, in the order of a copy.
@@ -163,30 +162,4 @@ func (r *residue) scale(f *factors) {
 			b[1+k] = int16(int32(b[1+k]) * by[1])
 		}
 	}
-}
-
-// findKinds sets how blocks with such coefficients are transformed.
-func (r *residue) findKinds() {
-	r.any = false
-	for i := range r.kinds {
-		r.kinds[i] = kindOf(&r.coefficients[i])
-		r.any = r.any || r.kinds[i] != transformNone
-	}
-}
-
-// kindOf is how a block is transformed that ends with its last coefficient other than 0.
-func kindOf(b *[16]int16) uint8 {
-	more := b[2] | b[3]
-	for _, v := range b[5:] {
-		more |= v
-	}
-	switch {
-	case more != 0:
-		return transformAll
-	case b[1]|b[4] != 0:
-		return transformThree
-	case b[0] != 0:
-		return transformFirst
-	}
-	return transformNone
 }

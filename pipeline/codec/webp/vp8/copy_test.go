@@ -31,7 +31,6 @@ func writeResidues(t *testing.T, all []residue, byBlocks []bool) []byte {
 	one := &factors{[2]int32{1, 1}, [2]int32{1, 1}, [2]int32{1, 1}}
 	c := newCopier()
 	for i := range all {
-		all[i].findKinds()
 		if !c.count(&modes{byBlocks: byBlocks[i]}, &all[i], one) {
 			t.Fatal("a macroblock has no copy")
 		}
@@ -112,40 +111,33 @@ func TestCopiedCoefficientsOfNoSense(t *testing.T) {
 	}
 }
 
-// Every level multiplies coefficients, and finds how blocks are transformed, alike.
-func TestScaleAndKinds(t *testing.T) {
+// A macroblock of a copy that has no coefficients has none, whatever the one before had.
+func TestCopiedNone(t *testing.T) {
+	data := guardtest.Copy(t, writeResidues(t, []residue{{}}, []bool{true}))
+	var c copyReader
+	var m modes
+	if !c.open(data) || !c.readModes(&m) {
+		t.Fatal("a copy makes no sense")
+	}
+	r := residue{counts: [pixelBlocks]uint8{16, 3}}
+	r.coefficients[1][3] = 7
+	if c.readResidue(&m, &factors{}, &r, &kernels{}); r.hasMore() || r.kinds() != [pixelBlocks]uint8{} {
+		t.Errorf("counts %v, kinds %v", r.counts, r.kinds())
+	}
+}
+
+// Every level multiplies coefficients alike.
+func TestScale(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 3))
 	vector := kernels{kernel.Vector(kernel.Levels()[0])}
-	seen := [4]int{}
 	for range 3000 {
 		a := randomResidue(r, false)
-		for i := range a.coefficients {
-			switch r.IntN(5) {
-			case 0:
-				a.coefficients[i] = [16]int16{0: int16(r.IntN(3))}
-			case 1:
-				a.coefficients[i] = [16]int16{1: int16(r.IntN(2)), 4: int16(r.IntN(2))}
-			case 2:
-				a.coefficients[i] = [16]int16{}
-				a.coefficients[i][r.IntN(16)] = int16(uint16(1) << r.IntN(16))
-			}
-		}
 		f := &factors{[2]int32{r.Int32N(600), r.Int32N(600)}, [2]int32{r.Int32N(600), r.Int32N(600)}, [2]int32{r.Int32N(600), r.Int32N(600)}}
 		b := a
 		a.scale(f)
-		a.findKinds()
 		vector.scale(&b, f)
-		vector.findKinds(&b)
 		if b.coefficients[spareBlock] = a.coefficients[spareBlock]; a != b {
 			t.Fatal("differs")
-		}
-		for _, kind := range a.kinds {
-			seen[kind]++
-		}
-	}
-	for kind, n := range seen {
-		if n < 1000 {
-			t.Errorf("%d blocks of kind %d", n, kind)
 		}
 	}
 }
@@ -174,15 +166,15 @@ func TestNoCopy(t *testing.T) {
 		change(&r)
 		return newCopier().count(&modes{byBlocks: true}, &r, f)
 	}
-	if !take(func(r *residue) { r.findKinds() }) {
+	if !take(func(*residue) {}) {
 		t.Error("a usual macroblock has none")
 	}
 	for name, change := range map[string]func(r *residue){
-		"factor":   func(r *residue) { r.coefficients[2][2]++; r.findKinds() },
-		"chroma":   func(r *residue) { r.coefficients[20][1] = 5; r.findKinds() },
-		"size":     func(r *residue) { r.coefficients[2][2] = 5 * 4096; r.findKinds() },
-		"ends on":  func(r *residue) { r.findKinds(); r.kinds[20] = transformAll },
-		"one none": func(r *residue) { r.findKinds(); r.kinds[7] = transformThree },
+		"factor":   func(r *residue) { r.coefficients[2][2]++ },
+		"chroma":   func(r *residue) { r.coefficients[20][1] = 5 },
+		"size":     func(r *residue) { r.coefficients[2][2] = 5 * 4096 },
+		"ends on":  func(r *residue) { r.counts[20] = 4 },
+		"one none": func(r *residue) { r.counts[7] = 2 },
 	} {
 		if take(change) {
 			t.Errorf("%s: it has one", name)

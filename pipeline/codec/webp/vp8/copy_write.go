@@ -130,7 +130,10 @@ func (r *residue) quantized(place int, whole bool, f *factors) (v int32, exact b
 
 // kindsFollow reports whether the coefficients say how blocks are transformed.
 func (r *residue) kindsFollow() bool {
-	kinds := r.kinds
-	r.findKinds()
-	return r.kinds == kinds
+	for i, n := range r.counts {
+		if kindsOfCounts[min(n, 4)] > kindOf(&r.coefficients[i]) {
+			return false
+		}
+	}
+	return true
 }

@@ -51,13 +51,20 @@ func strengthOf(level, sharpness int32, inner bool) strength {
 	return strength{2*level + interior, interior, variance, inner}
 }
 
-// filterRow filters the macroblocks of a row, when all of them are made.
+// filterAbove filters the row above one that is made, which was predicted from what it was before.
+func (d *Decoder) filterAbove(y int) {
+	if y > 0 {
+		d.filterRow(y - 1)
+	}
+}
+
+// filterRow filters the macroblocks of a row.
 func (d *Decoder) filterRow(y int) {
 	if d.filter.level == 0 {
 		return
 	}
 	for x := range d.columns {
-		s := &d.filters[x]
+		s := &d.filters[y&1][x]
 		if s.limit == 0 {
 			continue
 		}
@@ -71,8 +78,7 @@ func (d *Decoder) filterRow(y int) {
 
 // filterSimply filters luma alone, by the difference across its edges.
 func (d *Decoder) filterSimply(s *strength, x, y int) {
-	p, stride := d.Y, d.YStride
-	at := 16*y*stride + 16*x
+	p, stride, at := d.luma.samples, d.luma.stride, d.luma.at(16*x, 16*y)
 	if x > 0 {
 		simpleEdge(p, at, 1, stride, s.limit+4)
 	}
@@ -101,26 +107,26 @@ func simpleEdge(p []byte, at, across, along int, limit int32) {
 // filterMacroblock filters luma and chroma.
 func (d *Decoder) filterMacroblock(s *strength, x, y int) {
 	k := &d.kernels
-	at, c := 16*y*d.YStride+16*x, 8*y*d.CStride+8*x
+	at, c := d.luma.at(16*x, 16*y), d.cb.at(8*x, 8*y)
 	if x > 0 {
-		k.lumaAcross(d.Y, at, d.YStride, s, s.limit+4, false)
-		k.chromaAcross(d.Cb, d.Cr, c, d.CStride, s, s.limit+4, false)
+		k.lumaAcross(d.luma.samples, at, d.luma.stride, s, s.limit+4, false)
+		k.chromaAcross(d.cb.samples, d.cr.samples, c, d.cb.stride, s, s.limit+4, false)
 	}
 	if s.inner {
 		for i := 4; i < 16; i += 4 {
-			k.lumaAcross(d.Y, at+i, d.YStride, s, s.limit, true)
+			k.lumaAcross(d.luma.samples, at+i, d.luma.stride, s, s.limit, true)
 		}
-		k.chromaAcross(d.Cb, d.Cr, c+4, d.CStride, s, s.limit, true)
+		k.chromaAcross(d.cb.samples, d.cr.samples, c+4, d.cb.stride, s, s.limit, true)
 	}
 	if y > 0 {
-		k.lumaDown(d.Y, at, d.YStride, s, s.limit+4, false)
-		k.chromaDown(d.Cb, d.Cr, c, d.CStride, s, s.limit+4, false)
+		k.lumaDown(d.luma.samples, at, d.luma.stride, s, s.limit+4, false)
+		k.chromaDown(d.cb.samples, d.cr.samples, c, d.cb.stride, s, s.limit+4, false)
 	}
 	if s.inner {
 		for i := 4; i < 16; i += 4 {
-			k.lumaDown(d.Y, at+i*d.YStride, d.YStride, s, s.limit, true)
+			k.lumaDown(d.luma.samples, at+i*d.luma.stride, d.luma.stride, s, s.limit, true)
 		}
-		k.chromaDown(d.Cb, d.Cr, c+4*d.CStride, d.CStride, s, s.limit, true)
+		k.chromaDown(d.cb.samples, d.cr.samples, c+4*d.cb.stride, d.cb.stride, s, s.limit, true)
 	}
 }
 

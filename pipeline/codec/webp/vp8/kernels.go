@@ -93,24 +93,29 @@ func turnColumnsOf(p []byte, t *[8][16]byte, stride int) {
 	turnColumns(&p[0], t, stride)
 }
 
-// addAll adds the inverse transform of a block to 4×4 pixels of the canvas.
-func (k *kernels) addAll(c *[canvasSize]byte, at int, in *[16]int16) {
-	if !k.vector {
-		addAllScalar(c, at, in)
-		return
-	}
-	_ = c[at : at+3*canvasStride+4]
-	addBlock(&c[at], canvasStride, in)
+// transform makes what a macroblock's coefficients add to its pixels, and returns the largest magnitude of one. Above mostForVector the differences may be
+// others than those of blocks with few coefficients.
+func (k *kernels) transform(d *differences, r *residue) int {
+	return transformBlocks(&d[0][0], &r.coefficients[0][0])
 }
 
-// predictDirection fills 4×4 pixels of the canvas with means of those around them.
-func (k *kernels) predictDirection(c *[canvasSize]byte, at int, direction *[16]uint8) {
-	if !k.vector {
-		predictDirectionScalar(c, at, direction)
-		return
-	}
-	_, _ = c[at-canvasStride-6], c[at+3*canvasStride+3]
-	predictMeans(&c[at], canvasStride, direction)
+// predictBlocks makes a macroblock of luma at a place, block by block.
+func (k *kernels) predictBlocks(p *plane, at int, modes *[lumaBlocks]uint8, d *differences) {
+	_, _ = p.samples[at-p.stride-1], p.samples[at+15*p.stride+15]
+	predictBlocks(&p.samples[at], p.stride, &modes[0], &predictors[0].threes[0], &d[0][0])
+}
+
+// predictLuma makes a macroblock of luma at a place, row by row.
+func (k *kernels) predictLuma(p *plane, at int, r *rows, d *differences) {
+	_, _ = p.samples[at-p.stride-1], p.samples[at+15*p.stride+15]
+	predictLuma(&p.samples[at], p.stride, &r.from[0], int(r.left), int(r.corner), &d[0][0])
+}
+
+// predictChroma makes a macroblock of chroma at a place of both planes, row by row.
+func (k *kernels) predictChroma(cb, cr *plane, at int, r *rows, d *differences) {
+	_, _ = cb.samples[at-cb.stride-1], cb.samples[at+7*cb.stride+7]
+	_, _ = cr.samples[at-cb.stride-1], cr.samples[at+7*cb.stride+7]
+	predictChroma(&cb.samples[at], &cr.samples[at], cb.stride, &r.from[0], int(r.left), int(r.corner), &d[lumaBlocks][0])
 }
 
 // upsample doubles samples, of which near and far have one more at each end.
@@ -171,36 +176,4 @@ func (k *kernels) scale(r *residue, f *factors) {
 		return
 	}
 	scaleBlocks(&r.coefficients[0][0], &f.luma[0], &f.chroma[0], &f.second[0])
-}
-
-// findKinds sets how blocks with such coefficients are transformed.
-func (k *kernels) findKinds(r *residue) {
-	if !k.vector {
-		r.findKinds()
-		return
-	}
-	var masks [pixelBlocks / 2]uint32
-	findNonzero(&masks, &r.coefficients[0][0])
-	any := uint8(0)
-	for i, m := range masks {
-		a := kindsOfFirst[uint8(m)] | kindsOfLast[uint8(m>>16)]
-		b := kindsOfFirst[uint8(m>>8)] | kindsOfLast[uint8(m>>24)]
-		r.kinds[2*i], r.kinds[2*i+1] = a, b
-		any |= a | b
-	}
-	r.any = any != transformNone
-}
-
-// How blocks are transformed of whose first 8, and last 8, coefficients those are not 0 whose bits are set.
-var kindsOfFirst, kindsOfLast [256]uint8
-
-func init() {
-	for i := range kindsOfFirst {
-		var first, last [16]int16
-		for bit := range 8 {
-			first[bit] = int16(i >> bit & 1)
-			last[8+bit] = first[bit]
-		}
-		kindsOfFirst[i], kindsOfLast[i] = kindOf(&first), kindOf(&last)
-	}
 }

@@ -444,6 +444,116 @@ TEXT ·turnColumns(SB), NOSPLIT, $0-24
 	LEAQ       (AX)(DX*2), AX
 	RET
 
+// func transformBlocks(differences *int16, coefficients *int16) (magnitude int)
+// Requires: AVX, AVX2
+TEXT ·transformBlocks(SB), NOSPLIT, $0-24
+	MOVQ  differences+0(FP), AX
+	MOVQ  coefficients+8(FP), CX
+	VPXOR Y0, Y0, Y0
+	MOVL  $0x00000006, DX
+
+blocks:
+	VMOVDQU      (CX), Y1
+	VPABSW       Y1, Y2
+	VPMAXUW      Y2, Y0, Y0
+	VMOVDQU      32(CX), Y2
+	VPABSW       Y2, Y3
+	VPMAXUW      Y3, Y0, Y0
+	VMOVDQU      64(CX), Y3
+	VPABSW       Y3, Y4
+	VPMAXUW      Y4, Y0, Y0
+	VMOVDQU      96(CX), Y4
+	VPABSW       Y4, Y5
+	VPMAXUW      Y5, Y0, Y0
+	VPUNPCKLQDQ  Y2, Y1, Y5
+	VPUNPCKLQDQ  Y4, Y3, Y6
+	VPERM2I128   $0x20, Y6, Y5, Y7
+	VPERM2I128   $0x31, Y6, Y5, Y5
+	VPUNPCKHQDQ  Y2, Y1, Y1
+	VPUNPCKHQDQ  Y4, Y3, Y2
+	VPERM2I128   $0x20, Y2, Y1, Y3
+	VPERM2I128   $0x31, Y2, Y1, Y1
+	VPADDW       Y5, Y7, Y2
+	VPSUBW       Y5, Y7, Y4
+	VPMULHW      blockCosine<>+0(SB), Y1, Y5
+	VPADDW       Y1, Y5, Y5
+	VPMULHW      blockSine<>+0(SB), Y3, Y6
+	VPADDW       Y3, Y6, Y6
+	VPSUBW       Y5, Y6, Y5
+	VPMULHW      blockCosine<>+0(SB), Y3, Y6
+	VPADDW       Y3, Y6, Y6
+	VPMULHW      blockSine<>+0(SB), Y1, Y3
+	VPADDW       Y1, Y3, Y3
+	VPADDW       Y6, Y3, Y1
+	VPADDW       Y1, Y2, Y3
+	VPADDW       Y5, Y4, Y6
+	VPSUBW       Y5, Y4, Y4
+	VPSUBW       Y1, Y2, Y1
+	VPUNPCKLWD   Y6, Y3, Y2
+	VPUNPCKLWD   Y1, Y4, Y5
+	VPUNPCKLDQ   Y5, Y2, Y7
+	VPUNPCKHDQ   Y5, Y2, Y2
+	VPUNPCKHWD   Y6, Y3, Y3
+	VPUNPCKHWD   Y1, Y4, Y1
+	VPUNPCKLDQ   Y1, Y3, Y4
+	VPUNPCKHDQ   Y1, Y3, Y1
+	VPUNPCKLQDQ  Y4, Y7, Y3
+	VPUNPCKHQDQ  Y4, Y7, Y4
+	VPUNPCKLQDQ  Y1, Y2, Y5
+	VPUNPCKHQDQ  Y1, Y2, Y1
+	VPADDW       block4<>+0(SB), Y3, Y3
+	VPADDW       Y5, Y3, Y2
+	VPSUBW       Y5, Y3, Y3
+	VPMULHW      blockCosine<>+0(SB), Y1, Y5
+	VPADDW       Y1, Y5, Y5
+	VPMULHW      blockSine<>+0(SB), Y4, Y6
+	VPADDW       Y4, Y6, Y6
+	VPSUBW       Y5, Y6, Y5
+	VPMULHW      blockCosine<>+0(SB), Y4, Y6
+	VPADDW       Y4, Y6, Y6
+	VPMULHW      blockSine<>+0(SB), Y1, Y4
+	VPADDW       Y1, Y4, Y4
+	VPADDW       Y6, Y4, Y1
+	VPADDW       Y1, Y2, Y4
+	VPADDW       Y5, Y3, Y6
+	VPSUBW       Y5, Y3, Y3
+	VPSUBW       Y1, Y2, Y1
+	VPSRAW       $0x03, Y4, Y4
+	VPSRAW       $0x03, Y6, Y6
+	VPSRAW       $0x03, Y3, Y3
+	VPSRAW       $0x03, Y1, Y1
+	VPUNPCKLWD   Y6, Y4, Y2
+	VPUNPCKLWD   Y1, Y3, Y5
+	VPUNPCKLDQ   Y5, Y2, Y7
+	VPUNPCKHDQ   Y5, Y2, Y2
+	VPUNPCKHWD   Y6, Y4, Y4
+	VPUNPCKHWD   Y1, Y3, Y1
+	VPUNPCKLDQ   Y1, Y4, Y3
+	VPUNPCKHDQ   Y1, Y4, Y1
+	VPUNPCKLQDQ  Y3, Y7, Y4
+	VPUNPCKHQDQ  Y3, Y7, Y3
+	VPUNPCKLQDQ  Y1, Y2, Y5
+	VPUNPCKHQDQ  Y1, Y2, Y1
+	VMOVDQU      Y4, (AX)
+	VMOVDQU      Y3, 32(AX)
+	VMOVDQU      Y5, 64(AX)
+	VMOVDQU      Y1, 96(AX)
+	ADDQ         $0x80, CX
+	ADDQ         $0x80, AX
+	DECL         DX
+	JNZ          blocks
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUW      X0, X1, X1
+	VPCMPEQB     X0, X0, X0
+	VPXOR        X0, X1, X1
+	VPHMINPOSUW  X1, X1
+	VPXOR        X0, X1, X1
+	VMOVD        X1, AX
+	MOVWLZX      AX, AX
+	MOVQ         AX, magnitude+16(FP)
+	VZEROUPPER
+	RET
+
 DATA blockCosine<>+0(SB)/2, $0x4e7b
 DATA blockCosine<>+2(SB)/2, $0x4e7b
 DATA blockCosine<>+4(SB)/2, $0x4e7b
@@ -498,192 +608,632 @@ DATA block4<>+28(SB)/2, $0x0004
 DATA block4<>+30(SB)/2, $0x0004
 GLOBL block4<>(SB), RODATA|NOPTR, $32
 
-// func addBlock(dst *byte, stride int, in *[16]int16)
+DATA aroundLeft<>+0(SB)/1, $0x0f
+DATA aroundLeft<>+1(SB)/1, $0x0f
+DATA aroundLeft<>+2(SB)/1, $0x0b
+DATA aroundLeft<>+3(SB)/1, $0x07
+DATA aroundLeft<>+4(SB)/1, $0x03
+DATA aroundLeft<>+5(SB)/1, $0x80
+DATA aroundLeft<>+6(SB)/1, $0x80
+DATA aroundLeft<>+7(SB)/1, $0x80
+DATA aroundLeft<>+8(SB)/1, $0x80
+DATA aroundLeft<>+9(SB)/1, $0x80
+DATA aroundLeft<>+10(SB)/1, $0x80
+DATA aroundLeft<>+11(SB)/1, $0x80
+DATA aroundLeft<>+12(SB)/1, $0x80
+DATA aroundLeft<>+13(SB)/1, $0x80
+DATA aroundLeft<>+14(SB)/1, $0x80
+DATA aroundLeft<>+15(SB)/1, $0x80
+GLOBL aroundLeft<>(SB), RODATA|NOPTR, $16
+
+DATA aroundCorner<>+0(SB)/1, $0x80
+DATA aroundCorner<>+1(SB)/1, $0x80
+DATA aroundCorner<>+2(SB)/1, $0x80
+DATA aroundCorner<>+3(SB)/1, $0x80
+DATA aroundCorner<>+4(SB)/1, $0x80
+DATA aroundCorner<>+5(SB)/1, $0x0f
+DATA aroundCorner<>+6(SB)/1, $0x80
+DATA aroundCorner<>+7(SB)/1, $0x80
+DATA aroundCorner<>+8(SB)/1, $0x80
+DATA aroundCorner<>+9(SB)/1, $0x80
+DATA aroundCorner<>+10(SB)/1, $0x80
+DATA aroundCorner<>+11(SB)/1, $0x80
+DATA aroundCorner<>+12(SB)/1, $0x80
+DATA aroundCorner<>+13(SB)/1, $0x80
+DATA aroundCorner<>+14(SB)/1, $0x80
+DATA aroundCorner<>+15(SB)/1, $0x80
+GLOBL aroundCorner<>(SB), RODATA|NOPTR, $16
+
+DATA aroundAbove<>+0(SB)/1, $0x80
+DATA aroundAbove<>+1(SB)/1, $0x80
+DATA aroundAbove<>+2(SB)/1, $0x80
+DATA aroundAbove<>+3(SB)/1, $0x80
+DATA aroundAbove<>+4(SB)/1, $0x80
+DATA aroundAbove<>+5(SB)/1, $0x80
+DATA aroundAbove<>+6(SB)/1, $0x0c
+DATA aroundAbove<>+7(SB)/1, $0x0d
+DATA aroundAbove<>+8(SB)/1, $0x0e
+DATA aroundAbove<>+9(SB)/1, $0x0f
+DATA aroundAbove<>+10(SB)/1, $0x80
+DATA aroundAbove<>+11(SB)/1, $0x80
+DATA aroundAbove<>+12(SB)/1, $0x80
+DATA aroundAbove<>+13(SB)/1, $0x80
+DATA aroundAbove<>+14(SB)/1, $0x80
+DATA aroundAbove<>+15(SB)/1, $0x80
+GLOBL aroundAbove<>(SB), RODATA|NOPTR, $16
+
+DATA aroundRight<>+0(SB)/1, $0x80
+DATA aroundRight<>+1(SB)/1, $0x80
+DATA aroundRight<>+2(SB)/1, $0x80
+DATA aroundRight<>+3(SB)/1, $0x80
+DATA aroundRight<>+4(SB)/1, $0x80
+DATA aroundRight<>+5(SB)/1, $0x80
+DATA aroundRight<>+6(SB)/1, $0x80
+DATA aroundRight<>+7(SB)/1, $0x80
+DATA aroundRight<>+8(SB)/1, $0x80
+DATA aroundRight<>+9(SB)/1, $0x80
+DATA aroundRight<>+10(SB)/1, $0x0c
+DATA aroundRight<>+11(SB)/1, $0x0d
+DATA aroundRight<>+12(SB)/1, $0x0e
+DATA aroundRight<>+13(SB)/1, $0x0f
+DATA aroundRight<>+14(SB)/1, $0x0f
+DATA aroundRight<>+15(SB)/1, $0x80
+GLOBL aroundRight<>(SB), RODATA|NOPTR, $16
+
+DATA aroundEight<>+0(SB)/1, $0x01
+DATA aroundEight<>+1(SB)/1, $0x02
+DATA aroundEight<>+2(SB)/1, $0x03
+DATA aroundEight<>+3(SB)/1, $0x04
+DATA aroundEight<>+4(SB)/1, $0x06
+DATA aroundEight<>+5(SB)/1, $0x07
+DATA aroundEight<>+6(SB)/1, $0x08
+DATA aroundEight<>+7(SB)/1, $0x09
+DATA aroundEight<>+8(SB)/1, $0x80
+DATA aroundEight<>+9(SB)/1, $0x80
+DATA aroundEight<>+10(SB)/1, $0x80
+DATA aroundEight<>+11(SB)/1, $0x80
+DATA aroundEight<>+12(SB)/1, $0x80
+DATA aroundEight<>+13(SB)/1, $0x80
+DATA aroundEight<>+14(SB)/1, $0x80
+DATA aroundEight<>+15(SB)/1, $0x80
+GLOBL aroundEight<>(SB), RODATA|NOPTR, $16
+
+DATA aroundUp<>+0(SB)/1, $0x06
+DATA aroundUp<>+1(SB)/1, $0x07
+DATA aroundUp<>+2(SB)/1, $0x08
+DATA aroundUp<>+3(SB)/1, $0x09
+DATA aroundUp<>+4(SB)/1, $0x06
+DATA aroundUp<>+5(SB)/1, $0x07
+DATA aroundUp<>+6(SB)/1, $0x08
+DATA aroundUp<>+7(SB)/1, $0x09
+DATA aroundUp<>+8(SB)/1, $0x06
+DATA aroundUp<>+9(SB)/1, $0x07
+DATA aroundUp<>+10(SB)/1, $0x08
+DATA aroundUp<>+11(SB)/1, $0x09
+DATA aroundUp<>+12(SB)/1, $0x06
+DATA aroundUp<>+13(SB)/1, $0x07
+DATA aroundUp<>+14(SB)/1, $0x08
+DATA aroundUp<>+15(SB)/1, $0x09
+GLOBL aroundUp<>(SB), RODATA|NOPTR, $16
+
+DATA aroundAcross<>+0(SB)/1, $0x04
+DATA aroundAcross<>+1(SB)/1, $0x04
+DATA aroundAcross<>+2(SB)/1, $0x04
+DATA aroundAcross<>+3(SB)/1, $0x04
+DATA aroundAcross<>+4(SB)/1, $0x03
+DATA aroundAcross<>+5(SB)/1, $0x03
+DATA aroundAcross<>+6(SB)/1, $0x03
+DATA aroundAcross<>+7(SB)/1, $0x03
+DATA aroundAcross<>+8(SB)/1, $0x02
+DATA aroundAcross<>+9(SB)/1, $0x02
+DATA aroundAcross<>+10(SB)/1, $0x02
+DATA aroundAcross<>+11(SB)/1, $0x02
+DATA aroundAcross<>+12(SB)/1, $0x01
+DATA aroundAcross<>+13(SB)/1, $0x01
+DATA aroundAcross<>+14(SB)/1, $0x01
+DATA aroundAcross<>+15(SB)/1, $0x01
+GLOBL aroundAcross<>(SB), RODATA|NOPTR, $16
+
+DATA aroundAngle<>+0(SB)/1, $0x05
+DATA aroundAngle<>+1(SB)/1, $0x05
+DATA aroundAngle<>+2(SB)/1, $0x05
+DATA aroundAngle<>+3(SB)/1, $0x05
+DATA aroundAngle<>+4(SB)/1, $0x05
+DATA aroundAngle<>+5(SB)/1, $0x05
+DATA aroundAngle<>+6(SB)/1, $0x05
+DATA aroundAngle<>+7(SB)/1, $0x05
+DATA aroundAngle<>+8(SB)/1, $0x05
+DATA aroundAngle<>+9(SB)/1, $0x05
+DATA aroundAngle<>+10(SB)/1, $0x05
+DATA aroundAngle<>+11(SB)/1, $0x05
+DATA aroundAngle<>+12(SB)/1, $0x05
+DATA aroundAngle<>+13(SB)/1, $0x05
+DATA aroundAngle<>+14(SB)/1, $0x05
+DATA aroundAngle<>+15(SB)/1, $0x05
+GLOBL aroundAngle<>(SB), RODATA|NOPTR, $16
+
+// func predictBlocks(dst *byte, stride int, modes *uint8, predictors *uint8, differences *int16)
 // Requires: AVX
-TEXT ·addBlock(SB), NOSPLIT, $0-24
-	MOVQ       dst+0(FP), AX
-	MOVQ       stride+8(FP), CX
-	MOVQ       in+16(FP), DX
-	VMOVQ      (DX), X0
-	VMOVQ      8(DX), X1
-	VMOVQ      16(DX), X2
-	VMOVQ      24(DX), X3
-	VPADDW     X2, X0, X4
-	VPSUBW     X2, X0, X0
-	VPMULHW    blockSine<>+0(SB), X1, X2
-	VPADDW     X1, X2, X2
-	VPMULHW    blockCosine<>+0(SB), X3, X6
-	VPADDW     X3, X6, X6
-	VPSUBW     X6, X2, X2
-	VPMULHW    blockCosine<>+0(SB), X1, X5
-	VPADDW     X1, X5, X5
-	VPMULHW    blockSine<>+0(SB), X3, X6
-	VPADDW     X3, X6, X6
-	VPADDW     X6, X5, X5
-	VPADDW     X5, X4, X1
-	VPADDW     X2, X0, X3
-	VPSUBW     X2, X0, X0
-	VPSUBW     X5, X4, X2
-	VPUNPCKLWD X3, X1, X1
-	VPUNPCKLWD X2, X0, X0
-	VPUNPCKLDQ X0, X1, X2
-	VPUNPCKHDQ X0, X1, X1
-	VPSRLDQ    $0x08, X2, X0
-	VPSRLDQ    $0x08, X1, X3
-	VPADDW     block4<>+0(SB), X2, X2
-	VPADDW     X1, X2, X4
-	VPSUBW     X1, X2, X1
-	VPMULHW    blockSine<>+0(SB), X0, X2
-	VPADDW     X0, X2, X2
-	VPMULHW    blockCosine<>+0(SB), X3, X6
-	VPADDW     X3, X6, X6
-	VPSUBW     X6, X2, X2
-	VPMULHW    blockCosine<>+0(SB), X0, X5
-	VPADDW     X0, X5, X5
-	VPMULHW    blockSine<>+0(SB), X3, X6
-	VPADDW     X3, X6, X6
-	VPADDW     X6, X5, X5
-	VPADDW     X5, X4, X0
-	VPADDW     X2, X1, X3
-	VPSUBW     X2, X1, X1
-	VPSUBW     X5, X4, X2
-	VPSRAW     $0x03, X0, X0
-	VPSRAW     $0x03, X3, X3
-	VPSRAW     $0x03, X1, X1
-	VPSRAW     $0x03, X2, X2
-	VPUNPCKLWD X3, X0, X0
-	VPUNPCKLWD X2, X1, X1
-	VPUNPCKLDQ X1, X0, X2
-	VPUNPCKHDQ X1, X0, X1
-	VPSRLDQ    $0x08, X2, X0
-	VPSRLDQ    $0x08, X1, X3
-	MOVL       (AX), DX
-	VMOVD      DX, X4
-	VPMOVZXBW  X4, X4
-	VPADDW     X2, X4, X4
-	VPACKUSWB  X4, X4, X4
-	VMOVD      X4, DX
-	MOVL       DX, (AX)
-	ADDQ       CX, AX
-	MOVL       (AX), DX
-	VMOVD      DX, X2
-	VPMOVZXBW  X2, X2
-	VPADDW     X0, X2, X2
-	VPACKUSWB  X2, X2, X2
-	VMOVD      X2, DX
-	MOVL       DX, (AX)
-	ADDQ       CX, AX
-	MOVL       (AX), DX
-	VMOVD      DX, X0
-	VPMOVZXBW  X0, X0
-	VPADDW     X1, X0, X0
-	VPACKUSWB  X0, X0, X0
-	VMOVD      X0, DX
-	MOVL       DX, (AX)
-	ADDQ       CX, AX
-	MOVL       (AX), DX
-	VMOVD      DX, X0
-	VPMOVZXBW  X0, X0
-	VPADDW     X3, X0, X0
-	VPACKUSWB  X0, X0, X0
-	VMOVD      X0, DX
-	MOVL       DX, (AX)
-	ADDQ       CX, AX
-	RET
-
-DATA predict1<>+0(SB)/1, $0x01
-DATA predict1<>+1(SB)/1, $0x01
-DATA predict1<>+2(SB)/1, $0x01
-DATA predict1<>+3(SB)/1, $0x01
-DATA predict1<>+4(SB)/1, $0x01
-DATA predict1<>+5(SB)/1, $0x01
-DATA predict1<>+6(SB)/1, $0x01
-DATA predict1<>+7(SB)/1, $0x01
-DATA predict1<>+8(SB)/1, $0x01
-DATA predict1<>+9(SB)/1, $0x01
-DATA predict1<>+10(SB)/1, $0x01
-DATA predict1<>+11(SB)/1, $0x01
-DATA predict1<>+12(SB)/1, $0x01
-DATA predict1<>+13(SB)/1, $0x01
-DATA predict1<>+14(SB)/1, $0x01
-DATA predict1<>+15(SB)/1, $0x01
-GLOBL predict1<>(SB), RODATA|NOPTR, $16
-
-DATA predictLow<>+0(SB)/1, $0x70
-DATA predictLow<>+1(SB)/1, $0x70
-DATA predictLow<>+2(SB)/1, $0x70
-DATA predictLow<>+3(SB)/1, $0x70
-DATA predictLow<>+4(SB)/1, $0x70
-DATA predictLow<>+5(SB)/1, $0x70
-DATA predictLow<>+6(SB)/1, $0x70
-DATA predictLow<>+7(SB)/1, $0x70
-DATA predictLow<>+8(SB)/1, $0x70
-DATA predictLow<>+9(SB)/1, $0x70
-DATA predictLow<>+10(SB)/1, $0x70
-DATA predictLow<>+11(SB)/1, $0x70
-DATA predictLow<>+12(SB)/1, $0x70
-DATA predictLow<>+13(SB)/1, $0x70
-DATA predictLow<>+14(SB)/1, $0x70
-DATA predictLow<>+15(SB)/1, $0x70
-GLOBL predictLow<>(SB), RODATA|NOPTR, $16
-
-// func predictMeans(dst *byte, stride int, direction *[16]uint8)
-// Requires: AVX
-TEXT ·predictMeans(SB), NOSPLIT, $0-24
+TEXT ·predictBlocks(SB), NOSPLIT, $0-40
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
-	MOVQ    direction+16(FP), DX
-	MOVQ    AX, BX
-	SUBQ    CX, BX
-	VMOVDQU -6(BX), X0
-	LEAQ    (CX)(CX*2), SI
-	VPINSRB $0x04, -1(AX), X0, X0
-	VPINSRB $0x03, -1(AX)(CX*1), X0, X0
-	VPINSRB $0x02, -1(AX)(CX*2), X0, X0
-	VPINSRB $0x01, -1(AX)(SI*1), X0, X0
-	VPINSRB $0x00, -1(AX)(SI*1), X0, X0
-	VPINSRB $0x0e, 7(BX), X0, X0
-	VPSRLDQ $0x01, X0, X1
-	VPSRLDQ $0x02, X0, X2
-	VPAVGB  X1, X0, X3
-	VPXOR   X2, X0, X4
-	VPAND   predict1<>+0(SB), X4, X4
-	VPAVGB  X2, X0, X0
-	VPSUBB  X4, X0, X0
-	VPAVGB  X1, X0, X0
-	VMOVDQU (DX), X1
-	VPADDB  predictLow<>+0(SB), X1, X2
-	VPSHUFB X2, X0, X0
-	VPXOR   predictPair<>+0(SB), X1, X1
-	VPADDB  predictLow<>+0(SB), X1, X1
-	VPSHUFB X1, X3, X3
-	VPOR    X3, X0, X0
-	VPEXTRD $0x00, X0, (AX)
-	ADDQ    CX, AX
-	VPEXTRD $0x01, X0, (AX)
-	ADDQ    CX, AX
-	VPEXTRD $0x02, X0, (AX)
-	ADDQ    CX, AX
-	VPEXTRD $0x03, X0, (AX)
+	MOVQ    modes+16(FP), DX
+	MOVQ    predictors+24(FP), BX
+	MOVQ    differences+32(FP), SI
+	LEAQ    (CX)(CX*2), DI
+	MOVQ    AX, R8
+	SUBQ    CX, R8
+	VPXOR   X0, X0, X0
+	VPINSRD $0x03, (R8), X0, X0
+	VPXOR   X1, X1, X1
+	VPINSRD $0x03, 4(R8), X1, X1
+	VPXOR   X2, X2, X2
+	VPINSRD $0x03, 8(R8), X2, X2
+	VPXOR   X3, X3, X3
+	VPINSRD $0x03, 12(R8), X3, X3
+	VPXOR   X4, X4, X4
+	VPINSRD $0x03, 16(R8), X4, X4
+	VPXOR   X5, X5, X5
+	VPINSRB $0x0f, -1(R8), X5, X5
+	MOVL    $0x00000004, R8
+
+line:
+	VPXOR      X6, X6, X6
+	VPINSRB    $0x03, -1(AX), X6, X6
+	VPINSRB    $0x07, -1(AX)(CX*1), X6, X6
+	VPINSRB    $0x0b, -1(AX)(CX*2), X6, X6
+	VPINSRB    $0x0f, -1(AX)(DI*1), X6, X6
+	VMOVDQA    X6, X7
+	VPSHUFB    aroundCorner<>+0(SB), X5, X5
+	VPSHUFB    aroundAbove<>+0(SB), X0, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundRight<>+0(SB), X1, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundLeft<>+0(SB), X6, X6
+	VPOR       X6, X5, X5
+	MOVBLZX    (DX), R9
+	SHLL       $0x06, R9
+	ADDQ       BX, R9
+	VPSRLDQ    $0x01, X5, X6
+	VPSRLDQ    $0x02, X5, X8
+	VPAVGB     X6, X5, X9
+	VPXOR      X8, X5, X10
+	VPAND      blockOnes<>+0(SB), X10, X10
+	VPAVGB     X8, X5, X8
+	VPSUBB     X10, X8, X8
+	VPAVGB     X6, X8, X8
+	VPSHUFB    (R9), X8, X8
+	VPSHUFB    16(R9), X9, X9
+	VPOR       X9, X8, X8
+	VPSHUFB    aroundUp<>+0(SB), X5, X6
+	VPSHUFB    aroundAcross<>+0(SB), X5, X9
+	VPSHUFB    aroundAngle<>+0(SB), X5, X10
+	VPSUBUSB   X10, X9, X11
+	VPSUBUSB   X9, X10, X9
+	VPADDUSB   X11, X6, X6
+	VPSUBUSB   X9, X6, X6
+	VPAND      32(R9), X6, X6
+	VPOR       X6, X8, X8
+	VPXOR      X6, X6, X6
+	VPSHUFB    aroundEight<>+0(SB), X5, X5
+	VPSADBW    X6, X5, X5
+	VPADDW     block4<>+0(SB), X5, X5
+	VPSRLW     $0x03, X5, X5
+	VPSHUFB    48(R9), X5, X5
+	VPOR       X5, X8, X8
+	VPXOR      X5, X5, X5
+	VPUNPCKLBW X5, X8, X6
+	VPUNPCKHBW X5, X8, X5
+	VMOVQ      (SI), X8
+	VMOVHPS    32(SI), X8, X8
+	VPADDW     X8, X6, X6
+	VMOVQ      64(SI), X8
+	VMOVHPS    96(SI), X8, X8
+	VPADDW     X8, X5, X5
+	VPACKUSWB  X5, X6, X8
+	VPEXTRD    $0x00, X8, (AX)
+	VPEXTRD    $0x01, X8, (AX)(CX*1)
+	VPEXTRD    $0x02, X8, (AX)(CX*2)
+	VPEXTRD    $0x03, X8, (AX)(DI*1)
+	VMOVDQA    X0, X5
+	VMOVDQA    X8, X0
+	VMOVDQA    X8, X6
+	VPSHUFB    aroundCorner<>+0(SB), X5, X5
+	VPSHUFB    aroundAbove<>+0(SB), X1, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundRight<>+0(SB), X2, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundLeft<>+0(SB), X6, X6
+	VPOR       X6, X5, X5
+	MOVBLZX    1(DX), R9
+	SHLL       $0x06, R9
+	ADDQ       BX, R9
+	VPSRLDQ    $0x01, X5, X6
+	VPSRLDQ    $0x02, X5, X8
+	VPAVGB     X6, X5, X9
+	VPXOR      X8, X5, X10
+	VPAND      blockOnes<>+0(SB), X10, X10
+	VPAVGB     X8, X5, X8
+	VPSUBB     X10, X8, X8
+	VPAVGB     X6, X8, X8
+	VPSHUFB    (R9), X8, X8
+	VPSHUFB    16(R9), X9, X9
+	VPOR       X9, X8, X8
+	VPSHUFB    aroundUp<>+0(SB), X5, X6
+	VPSHUFB    aroundAcross<>+0(SB), X5, X9
+	VPSHUFB    aroundAngle<>+0(SB), X5, X10
+	VPSUBUSB   X10, X9, X11
+	VPSUBUSB   X9, X10, X9
+	VPADDUSB   X11, X6, X6
+	VPSUBUSB   X9, X6, X6
+	VPAND      32(R9), X6, X6
+	VPOR       X6, X8, X8
+	VPXOR      X6, X6, X6
+	VPSHUFB    aroundEight<>+0(SB), X5, X5
+	VPSADBW    X6, X5, X5
+	VPADDW     block4<>+0(SB), X5, X5
+	VPSRLW     $0x03, X5, X5
+	VPSHUFB    48(R9), X5, X5
+	VPOR       X5, X8, X8
+	VPXOR      X5, X5, X5
+	VPUNPCKLBW X5, X8, X6
+	VPUNPCKHBW X5, X8, X5
+	VMOVQ      8(SI), X8
+	VMOVHPS    40(SI), X8, X8
+	VPADDW     X8, X6, X6
+	VMOVQ      72(SI), X8
+	VMOVHPS    104(SI), X8, X8
+	VPADDW     X8, X5, X5
+	VPACKUSWB  X5, X6, X8
+	VPEXTRD    $0x00, X8, 4(AX)
+	VPEXTRD    $0x01, X8, 4(AX)(CX*1)
+	VPEXTRD    $0x02, X8, 4(AX)(CX*2)
+	VPEXTRD    $0x03, X8, 4(AX)(DI*1)
+	VMOVDQA    X1, X5
+	VMOVDQA    X8, X1
+	VMOVDQA    X8, X6
+	VPSHUFB    aroundCorner<>+0(SB), X5, X5
+	VPSHUFB    aroundAbove<>+0(SB), X2, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundRight<>+0(SB), X3, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundLeft<>+0(SB), X6, X6
+	VPOR       X6, X5, X5
+	MOVBLZX    2(DX), R9
+	SHLL       $0x06, R9
+	ADDQ       BX, R9
+	VPSRLDQ    $0x01, X5, X6
+	VPSRLDQ    $0x02, X5, X8
+	VPAVGB     X6, X5, X9
+	VPXOR      X8, X5, X10
+	VPAND      blockOnes<>+0(SB), X10, X10
+	VPAVGB     X8, X5, X8
+	VPSUBB     X10, X8, X8
+	VPAVGB     X6, X8, X8
+	VPSHUFB    (R9), X8, X8
+	VPSHUFB    16(R9), X9, X9
+	VPOR       X9, X8, X8
+	VPSHUFB    aroundUp<>+0(SB), X5, X6
+	VPSHUFB    aroundAcross<>+0(SB), X5, X9
+	VPSHUFB    aroundAngle<>+0(SB), X5, X10
+	VPSUBUSB   X10, X9, X11
+	VPSUBUSB   X9, X10, X9
+	VPADDUSB   X11, X6, X6
+	VPSUBUSB   X9, X6, X6
+	VPAND      32(R9), X6, X6
+	VPOR       X6, X8, X8
+	VPXOR      X6, X6, X6
+	VPSHUFB    aroundEight<>+0(SB), X5, X5
+	VPSADBW    X6, X5, X5
+	VPADDW     block4<>+0(SB), X5, X5
+	VPSRLW     $0x03, X5, X5
+	VPSHUFB    48(R9), X5, X5
+	VPOR       X5, X8, X8
+	VPXOR      X5, X5, X5
+	VPUNPCKLBW X5, X8, X6
+	VPUNPCKHBW X5, X8, X5
+	VMOVQ      16(SI), X8
+	VMOVHPS    48(SI), X8, X8
+	VPADDW     X8, X6, X6
+	VMOVQ      80(SI), X8
+	VMOVHPS    112(SI), X8, X8
+	VPADDW     X8, X5, X5
+	VPACKUSWB  X5, X6, X8
+	VPEXTRD    $0x00, X8, 8(AX)
+	VPEXTRD    $0x01, X8, 8(AX)(CX*1)
+	VPEXTRD    $0x02, X8, 8(AX)(CX*2)
+	VPEXTRD    $0x03, X8, 8(AX)(DI*1)
+	VMOVDQA    X2, X5
+	VMOVDQA    X8, X2
+	VMOVDQA    X8, X6
+	VPSHUFB    aroundCorner<>+0(SB), X5, X5
+	VPSHUFB    aroundAbove<>+0(SB), X3, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundRight<>+0(SB), X4, X8
+	VPOR       X8, X5, X5
+	VPSHUFB    aroundLeft<>+0(SB), X6, X6
+	VPOR       X6, X5, X5
+	MOVBLZX    3(DX), R9
+	SHLL       $0x06, R9
+	ADDQ       BX, R9
+	VPSRLDQ    $0x01, X5, X6
+	VPSRLDQ    $0x02, X5, X8
+	VPAVGB     X6, X5, X9
+	VPXOR      X8, X5, X10
+	VPAND      blockOnes<>+0(SB), X10, X10
+	VPAVGB     X8, X5, X8
+	VPSUBB     X10, X8, X8
+	VPAVGB     X6, X8, X8
+	VPSHUFB    (R9), X8, X8
+	VPSHUFB    16(R9), X9, X9
+	VPOR       X9, X8, X8
+	VPSHUFB    aroundUp<>+0(SB), X5, X6
+	VPSHUFB    aroundAcross<>+0(SB), X5, X9
+	VPSHUFB    aroundAngle<>+0(SB), X5, X10
+	VPSUBUSB   X10, X9, X11
+	VPSUBUSB   X9, X10, X9
+	VPADDUSB   X11, X6, X6
+	VPSUBUSB   X9, X6, X6
+	VPAND      32(R9), X6, X6
+	VPOR       X6, X8, X8
+	VPXOR      X6, X6, X6
+	VPSHUFB    aroundEight<>+0(SB), X5, X5
+	VPSADBW    X6, X5, X5
+	VPADDW     block4<>+0(SB), X5, X5
+	VPSRLW     $0x03, X5, X5
+	VPSHUFB    48(R9), X5, X5
+	VPOR       X5, X8, X8
+	VPXOR      X5, X5, X5
+	VPUNPCKLBW X5, X8, X6
+	VPUNPCKHBW X5, X8, X5
+	VMOVQ      24(SI), X8
+	VMOVHPS    56(SI), X8, X8
+	VPADDW     X8, X6, X6
+	VMOVQ      88(SI), X8
+	VMOVHPS    120(SI), X8, X8
+	VPADDW     X8, X5, X5
+	VPACKUSWB  X5, X6, X8
+	VPEXTRD    $0x00, X8, 12(AX)
+	VPEXTRD    $0x01, X8, 12(AX)(CX*1)
+	VPEXTRD    $0x02, X8, 12(AX)(CX*2)
+	VPEXTRD    $0x03, X8, 12(AX)(DI*1)
+	VMOVDQA    X3, X5
+	VMOVDQA    X8, X3
+	VMOVDQA    X8, X6
+	VMOVDQA    X7, X5
+	LEAQ       (AX)(CX*4), AX
+	ADDQ       $0x04, DX
+	SUBQ       $-128, SI
+	DECL       R8
+	JNZ        line
 	RET
 
-DATA predictPair<>+0(SB)/1, $0x10
-DATA predictPair<>+1(SB)/1, $0x10
-DATA predictPair<>+2(SB)/1, $0x10
-DATA predictPair<>+3(SB)/1, $0x10
-DATA predictPair<>+4(SB)/1, $0x10
-DATA predictPair<>+5(SB)/1, $0x10
-DATA predictPair<>+6(SB)/1, $0x10
-DATA predictPair<>+7(SB)/1, $0x10
-DATA predictPair<>+8(SB)/1, $0x10
-DATA predictPair<>+9(SB)/1, $0x10
-DATA predictPair<>+10(SB)/1, $0x10
-DATA predictPair<>+11(SB)/1, $0x10
-DATA predictPair<>+12(SB)/1, $0x10
-DATA predictPair<>+13(SB)/1, $0x10
-DATA predictPair<>+14(SB)/1, $0x10
-DATA predictPair<>+15(SB)/1, $0x10
-GLOBL predictPair<>(SB), RODATA|NOPTR, $16
+DATA blockOnes<>+0(SB)/2, $0x0101
+DATA blockOnes<>+2(SB)/2, $0x0101
+DATA blockOnes<>+4(SB)/2, $0x0101
+DATA blockOnes<>+6(SB)/2, $0x0101
+DATA blockOnes<>+8(SB)/2, $0x0101
+DATA blockOnes<>+10(SB)/2, $0x0101
+DATA blockOnes<>+12(SB)/2, $0x0101
+DATA blockOnes<>+14(SB)/2, $0x0101
+DATA blockOnes<>+16(SB)/2, $0x0101
+DATA blockOnes<>+18(SB)/2, $0x0101
+DATA blockOnes<>+20(SB)/2, $0x0101
+DATA blockOnes<>+22(SB)/2, $0x0101
+DATA blockOnes<>+24(SB)/2, $0x0101
+DATA blockOnes<>+26(SB)/2, $0x0101
+DATA blockOnes<>+28(SB)/2, $0x0101
+DATA blockOnes<>+30(SB)/2, $0x0101
+GLOBL blockOnes<>(SB), RODATA|NOPTR, $32
+
+// func predictLuma(dst *byte, stride int, from *uint8, left int, corner int, differences *int16)
+// Requires: AVX, AVX2
+TEXT ·predictLuma(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         differences+40(FP), DX
+	MOVQ         left+24(FP), BX
+	VMOVD        BX, X1
+	VPBROADCASTB X1, X1
+	MOVQ         from+16(FP), BX
+	VMOVDQU      (BX), X0
+	MOVQ         AX, BX
+	SUBQ         CX, BX
+	VPBROADCASTB -1(BX), X2
+	MOVQ         corner+32(FP), BX
+	VMOVD        BX, X3
+	VPBROADCASTB X3, X3
+	VPAND        X3, X2, X2
+	MOVL         $0x00000010, BX
+
+row:
+	VPBROADCASTB -1(AX), X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       (DX), X4, X4
+	VPADDW       16(DX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVDQU      X4, (AX)
+	ADDQ         CX, AX
+	ADDQ         $0x20, DX
+	DECL         BX
+	JNZ          row
+	RET
+
+// func predictChroma(cb *byte, cr *byte, stride int, from *uint8, left int, corner int, differences *int16)
+// Requires: AVX, AVX2
+TEXT ·predictChroma(SB), NOSPLIT, $0-56
+	MOVQ         cb+0(FP), AX
+	MOVQ         cr+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         differences+48(FP), BX
+	MOVQ         left+32(FP), SI
+	VMOVD        SI, X1
+	VPBROADCASTB X1, X1
+	MOVQ         from+24(FP), SI
+	VMOVDQU      (SI), X0
+	MOVQ         AX, SI
+	SUBQ         DX, SI
+	MOVQ         CX, DI
+	SUBQ         DX, DI
+	VPBROADCASTB -1(SI), X2
+	VPBROADCASTB -1(DI), X3
+	VPUNPCKLQDQ  X3, X2, X2
+	MOVQ         corner+40(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTB X3, X3
+	VPAND        X3, X2, X2
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       (BX), X4, X4
+	VPADDW       128(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       32(BX), X4, X4
+	VPADDW       160(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       64(BX), X4, X4
+	VPADDW       192(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       96(BX), X4, X4
+	VPADDW       224(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       16(BX), X4, X4
+	VPADDW       144(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       48(BX), X4, X4
+	VPADDW       176(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X4
+	VPSUBUSB     X3, X2, X3
+	VPADDUSB     X4, X0, X4
+	VPSUBUSB     X3, X4, X4
+	VPXOR        X3, X3, X3
+	VPUNPCKHBW   X3, X4, X5
+	VPUNPCKLBW   X3, X4, X4
+	VPADDW       80(BX), X4, X4
+	VPADDW       208(BX), X5, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVQ        X4, (AX)
+	VMOVHPS      X4, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	VPBROADCASTB -1(AX), X3
+	VPBROADCASTB -1(CX), X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VPAND        X1, X3, X3
+	VPSUBUSB     X2, X3, X1
+	VPSUBUSB     X3, X2, X2
+	VPADDUSB     X1, X0, X0
+	VPSUBUSB     X2, X0, X0
+	VPXOR        X1, X1, X1
+	VPUNPCKHBW   X1, X0, X2
+	VPUNPCKLBW   X1, X0, X0
+	VPADDW       112(BX), X0, X0
+	VPADDW       240(BX), X2, X2
+	VPACKUSWB    X2, X0, X0
+	VMOVQ        X0, (AX)
+	VMOVHPS      X0, (CX)
+	ADDQ         DX, AX
+	ADDQ         DX, CX
+	RET
 
 DATA upsample8<>+0(SB)/2, $0x0008
 DATA upsample8<>+2(SB)/2, $0x0008
@@ -2788,86 +3338,5 @@ TEXT ·scaleBlocks(SB), NOSPLIT, $0-32
 	VPBLENDD     $0x0f, Y2, Y0, Y0
 	VPMULLW      768(AX), Y0, Y0
 	VMOVDQU      Y0, 768(AX)
-	VZEROUPPER
-	RET
-
-// func findNonzero(masks *[12]uint32, coefficients *int16)
-// Requires: AVX, AVX2
-TEXT ·findNonzero(SB), NOSPLIT, $0-16
-	MOVQ      masks+0(FP), AX
-	MOVQ      coefficients+8(FP), CX
-	VPXOR     Y0, Y0, Y0
-	VMOVDQU   (CX), Y1
-	VPACKSSWB 32(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, (AX)
-	VMOVDQU   64(CX), Y1
-	VPACKSSWB 96(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 4(AX)
-	VMOVDQU   128(CX), Y1
-	VPACKSSWB 160(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 8(AX)
-	VMOVDQU   192(CX), Y1
-	VPACKSSWB 224(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 12(AX)
-	VMOVDQU   256(CX), Y1
-	VPACKSSWB 288(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 16(AX)
-	VMOVDQU   320(CX), Y1
-	VPACKSSWB 352(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 20(AX)
-	VMOVDQU   384(CX), Y1
-	VPACKSSWB 416(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 24(AX)
-	VMOVDQU   448(CX), Y1
-	VPACKSSWB 480(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 28(AX)
-	VMOVDQU   512(CX), Y1
-	VPACKSSWB 544(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 32(AX)
-	VMOVDQU   576(CX), Y1
-	VPACKSSWB 608(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 36(AX)
-	VMOVDQU   640(CX), Y1
-	VPACKSSWB 672(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, DX
-	NOTL      DX
-	MOVL      DX, 40(AX)
-	VMOVDQU   704(CX), Y1
-	VPACKSSWB 736(CX), Y1, Y1
-	VPCMPEQB  Y0, Y1, Y1
-	VPMOVMSKB Y1, CX
-	NOTL      CX
-	MOVL      CX, 44(AX)
 	VZEROUPPER
 	RET

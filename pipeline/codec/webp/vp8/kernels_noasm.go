@@ -10,9 +10,13 @@ func turnRows(_ *[8][16]byte, _ *byte, _ int) { panic(withoutAssembly) }
 
 func turnColumns(_ *byte, _ *[8][16]byte, _ int) { panic(withoutAssembly) }
 
-func addBlock(_ *byte, _ int, _ *[16]int16) { panic(withoutAssembly) }
+func transformBlocks(_, _ *int16) (magnitude int) { panic(withoutAssembly) }
 
-func predictMeans(_ *byte, _ int, _ *[16]uint8) { panic(withoutAssembly) }
+func predictBlocks(_ *byte, _ int, _, _ *uint8, _ *int16) { panic(withoutAssembly) }
+
+func predictLuma(_ *byte, _ int, _ *uint8, _, _ int, _ *int16) { panic(withoutAssembly) }
+
+func predictChroma(_, _ *byte, _ int, _ *uint8, _, _ int, _ *int16) { panic(withoutAssembly) }
 
 func upsampleRow(_, _, _ *byte, _ int) { panic(withoutAssembly) }
 
@@ -27,5 +31,3 @@ func readBlockModes(_ *uint64, _, _, _, _ *uint8) { panic(withoutAssembly) }
 func readCopied(_ *uint64, _ *byte, _ *uint64, _ *uint16, _ *int16, _ int) { panic(withoutAssembly) }
 
 func scaleBlocks(_ *int16, _, _, _ *int32) { panic(withoutAssembly) }
-
-func findNonzero(_ *[12]uint32, _ *int16) { panic(withoutAssembly) }

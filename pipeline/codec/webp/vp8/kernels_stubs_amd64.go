@@ -19,15 +19,25 @@ func turnRows(dst *[8][16]byte, src *byte, stride int)
 //go:noescape
 func turnColumns(dst *byte, src *[8][16]byte, stride int)
 
-// addBlock adds the inverse transform of 16 coefficients to 4×4 pixels. Sums have 16 bits.
+// transformBlocks makes 24 rows of 16 differences of 24 blocks of 16 coefficients. Sums have 16 bits. It returns the largest magnitude of a coefficient.
 //
 //go:noescape
-func addBlock(dst *byte, stride int, in *[16]int16)
+func transformBlocks(differences *int16, coefficients *int16) (magnitude int)
 
-// predictMeans fills 4×4 pixels with those means of the pixels around them that direction names. It reads 16 bytes of the row above, from 6 to the left on.
+// predictBlocks makes 16×16 pixels by 4×4, each by its mode's predictor, and adds differences. It reads the row above from 1 to the left to 4 to the right.
 //
 //go:noescape
-func predictMeans(dst *byte, stride int, direction *[16]uint8)
+func predictBlocks(dst *byte, stride int, modes *uint8, predictors *uint8, differences *int16)
+
+// predictLuma makes 16 rows of 16 pixels, and adds differences: rows of from and what the pixel to the left has more than the corner, each with its mask.
+//
+//go:noescape
+func predictLuma(dst *byte, stride int, from *uint8, left int, corner int, differences *int16)
+
+// predictChroma makes 8 rows of 8 pixels of both as predictLuma does. Differences are of four rows of Cb, and of the four below, and of Cr.
+//
+//go:noescape
+func predictChroma(cb *byte, cr *byte, stride int, from *uint8, left int, corner int, differences *int16)
 
 // upsampleRow doubles n ≥ 16 samples; near and far point at the neighbours before the first ones, and have one behind the last ones.
 //
@@ -61,9 +71,3 @@ func readCopied(w *uint64, data *byte, table *uint64, places *uint16, coefficien
 //
 //go:noescape
 func scaleBlocks(coefficients *int16, luma *int32, chroma *int32, second *int32)
-
-// findNonzero sets for each pair of blocks that have pixels which coefficients are not 0: in its bytes, of the lowest on, of the first 8 of one block,
-// of the first 8 of the other, of the last 8 of the one and of the other.
-//
-//go:noescape
-func findNonzero(masks *[12]uint32, coefficients *int16)

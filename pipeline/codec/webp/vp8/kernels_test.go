@@ -3,7 +3,6 @@ package vp8
 import (
 	"bytes"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"unsafe"
 
@@ -55,66 +54,6 @@ func TestEdges(t *testing.T) {
 		}
 		if !bytes.Equal(a[0], b[0]) || !bytes.Equal(a[1], b[1]) {
 			t.Fatalf("turn %d: %+v, limit %d, inner %t: differs", k, *s, limit, inner)
-		}
-	}
-}
-
-// Every level transforms any coefficients alike, also such as overflow.
-func TestTransform(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
-	vector := kernels{kernel.Vector(kernel.Levels()[0])}
-	for k := range 20_000 {
-		var in [16]int16
-		for i := range in {
-			if in[i] = int16(r.IntN(2048) - 1024); k%3 == 0 {
-				in[i] = int16(r.Uint32())
-			}
-		}
-		var a, b [canvasSize]byte
-		pixels(r, a[:])
-		b = a
-		at := lumaAt + r.IntN(4)*4*canvasStride + r.IntN(4)*4
-		addAllScalar(&a, at, &in)
-		vector.addAll(&b, at, &in)
-		if a != b {
-			t.Fatalf("%v: differs", in)
-		}
-		if k%3 != 0 {
-			checkTransform(t, r, in)
-		}
-	}
-}
-
-// checkTransform holds the code for few coefficients to that for all.
-func checkTransform(t *testing.T, r *rand.Rand, in [16]int16) {
-	var all, few [canvasSize]byte
-	pixels(r, all[:])
-	few = all
-	three := [16]int16{in[0], in[1], 0, 0, in[4]}
-	addAllScalar(&all, lumaAt, &three)
-	addThree(&few, lumaAt, &three)
-	one := [16]int16{in[0]}
-	addAllScalar(&all, cbAt, &one)
-	addFirst(&few, cbAt, in[0])
-	if all != few {
-		t.Fatalf("%v: few coefficients differ", in)
-	}
-}
-
-// Every level continues what is around a block alike, in every direction, and touches nothing but the block.
-func TestDirections(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	vector := kernels{kernel.Vector(kernel.Levels()[0])}
-	scalar := kernels{}
-	for k := range 4000 {
-		var a, b [canvasSize]byte
-		pixels(r, a[:])
-		b = a
-		at, mode := lumaAt+r.IntN(4)*4*canvasStride+r.IntN(4)*4, uint8(modeVertical+k%8)
-		scalar.predictBlock(&a, at, mode)
-		vector.predictBlock(&b, at, mode)
-		if a != b {
-			t.Fatalf("turn %d: mode %d at %d: differs", k, mode, at)
 		}
 	}
 }
@@ -237,7 +176,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// The generator of the assembly has these numbers in its tokens.go and copied.go.
+// The generator of the assembly has these numbers in its files.
 func TestAssemblyKnowsTheLayout(t *testing.T) {
 	var p partition
 	var w copyWindow
@@ -260,7 +199,11 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		"copied end":    {coefficientsEnd, 16 * 25},
 		"block":         {unsafe.Sizeof(residue{}.coefficients[0]), 32},
 		"luma blocks":   {lumaBlocks, 2 * 8},
-		"pixel blocks":  {pixelBlocks, 2 * 12},
+		"pixel blocks":  {pixelBlocks, 6 * 4},
+		"predictor":     {unsafe.Sizeof(predictors[0]), 1 << 6},
+		"pairs":         {unsafe.Offsetof(predictors[0].pairs), 16},
+		"motion":        {unsafe.Offsetof(predictors[0].motion), 32},
+		"mean":          {unsafe.Offsetof(predictors[0].mean), 48},
 		"second block":  {secondBlock, 2 * 12},
 		"factor":        {unsafe.Sizeof(factors{}.luma[0]), 4},
 		"copied least":  {leastForCopied, 1280},
@@ -268,22 +211,5 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s is %d, not %d", name, c.got, c.want)
 		}
-	}
-}
-
-// Blocks are transformed by how many coefficients they have, and those of one by whether it is 0.
-func TestKinds(t *testing.T) {
-	var r residue
-	var counts [24]uint8
-	r.setKinds(&counts)
-	if r.any {
-		t.Error("none has coefficients, and any is set")
-	}
-	r.coefficients[1][0], r.coefficients[3][0], r.coefficients[5][0] = -1, 7, 9
-	copy(counts[:], []uint8{1, 1, 2, 3, 4, 16, 0})
-	r.setKinds(&counts)
-	want := []uint8{transformNone, transformFirst, transformThree, transformThree, transformAll, transformAll, transformNone}
-	if !r.any || !slices.Equal(r.kinds[:len(want)], want) {
-		t.Errorf("%v, want %v", r.kinds[:len(want)], want)
 	}
 }

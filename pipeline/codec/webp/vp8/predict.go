@@ -1,75 +1,59 @@
 package vp8
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
-// The canvas is where a macroblock is made: its luma, and below it Cb and Cr side by side, each with a row above, a column to the left, and
-// luma with four pixels above to the right.
-const (
-	canvasStride = 32
-	lumaAt       = canvasStride + 8
-	cbAt         = lumaAt + 17*canvasStride
-	crAt         = cbAt + 16
-	canvasSize   = cbAt + 8*canvasStride
-)
-
-// predict fills side×side pixels at a place of the canvas by a macroblock's mode. hasLeft and hasAbove tell whether there are such neighbours.
-func predict(c *[canvasSize]byte, at, side int, mode uint8, hasLeft, hasAbove bool) {
-	above := c[at-canvasStride:][:side]
+// predict fills a macroblock of a plane at a place by its mode. hasLeft and hasAbove tell whether there are such neighbours.
+func predict(p *plane, at int, mode uint8, hasLeft, hasAbove bool) {
+	side, above := p.side, p.samples[at-p.stride:][:p.side]
 	switch mode {
 	case modeDC:
-		fillMean(c, at, side, hasLeft, hasAbove)
+		fillSquare(p, at, side, p.mean(at, side, hasLeft, hasAbove))
 	case modeVertical:
 		for y := range side {
-			copy(c[at+y*canvasStride:][:side], above)
+			copy(p.samples[at+y*p.stride:], above)
 		}
 	case modeHorizontal:
 		for y := range side {
-			row := c[at+y*canvasStride-1:][:side+1]
-			for x := range side {
-				row[1+x] = row[0]
-			}
+			row := p.samples[at+y*p.stride-1:]
+			fill(row[1:1+side], row[0])
 		}
 	case modeTrueMotion:
-		predictTrueMotion(c, at, side)
+		predictTrueMotion(p, at, side)
 	}
 }
 
-// fillMean fills with the mean of the neighbours that there are.
-func fillMean(c *[canvasSize]byte, at, side int, hasLeft, hasAbove bool) {
+// mean is that of the neighbours that there are of side×side pixels.
+func (p *plane) mean(at, side int, hasLeft, hasAbove bool) byte {
 	sum, n := 0, 0
 	if hasAbove {
-		for _, v := range c[at-canvasStride:][:side] {
+		for _, v := range p.samples[at-p.stride:][:side] {
 			sum += int(v)
 		}
 		n += side
 	}
 	if hasLeft {
 		for y := range side {
-			sum += int(c[at+y*canvasStride-1])
+			sum += int(p.samples[at+y*p.stride-1])
 		}
 		n += side
 	}
-	v := uint32(128)
-	if n > 0 {
-		v = uint32(sum+n/2) >> bits.TrailingZeros(uint(n)) // n is a power of two
+	if n == 0 {
+		return 128
 	}
-	four := v * 0x01010101
+	return byte(uint32(sum+n/2) >> bits.TrailingZeros(uint(n))) // n is a power of two
+}
+
+func fillSquare(p *plane, at, side int, v byte) {
 	for y := range side {
-		row := c[at+y*canvasStride:][:side]
-		for x := 0; x < side; x += 4 {
-			binary.LittleEndian.PutUint32(row[x:], four)
-		}
+		fill(p.samples[at+y*p.stride:][:side], v)
 	}
 }
 
 // predictTrueMotion continues from left to right what the row above does.
-func predictTrueMotion(c *[canvasSize]byte, at, side int) {
-	above, corner := c[at-canvasStride:][:side], int32(c[at-canvasStride-1])
+func predictTrueMotion(p *plane, at, side int) {
+	above, corner := p.samples[at-p.stride:][:side], int32(p.samples[at-p.stride-1])
 	for y := range side {
-		row := c[at+y*canvasStride-1:][:side+1]
+		row := p.samples[at+y*p.stride-1:][:side+1]
 		d := int32(row[0]) - corner
 		for x, a := range above {
 			row[1+x] = clip(int32(a) + d)
@@ -89,15 +73,15 @@ func clip(v int32) byte {
 func mean2(a, b int32) byte    { return byte((a + b + 1) >> 1) }
 func mean3(a, b, c int32) byte { return byte((a + 2*b + c + 2) >> 2) }
 
-// predictBlock fills 4×4 pixels at a place of the canvas (section 12.3).
-func (k *kernels) predictBlock(c *[canvasSize]byte, at int, mode uint8) {
+// predictBlock fills 4×4 pixels at a place of a plane (section 12.3).
+func predictBlock(p *plane, at int, mode uint8) {
 	switch mode {
 	case modeDC:
-		fillMean(c, at, 4, true, true)
+		fillSquare(p, at, blockSide, p.mean(at, blockSide, true, true))
 	case modeTrueMotion:
-		predictTrueMotion(c, at, 4)
+		predictTrueMotion(p, at, blockSide)
 	default:
-		k.predictDirection(c, at, &directions[mode])
+		predictDirection(p, at, &directions[mode])
 	}
 }
 
@@ -118,13 +102,13 @@ var directions = [...][16]uint8{
 	modeHorizontalUp:   {pair + 3, 2, pair + 2, 1, pair + 2, 1, pair + 1, 0, pair + 1, 0, pair, pair, pair, pair, pair, pair},
 }
 
-// predictDirectionScalar fills 4×4 pixels with means of those around them.
-func predictDirectionScalar(c *[canvasSize]byte, at int, direction *[16]uint8) {
+// predictDirection fills 4×4 pixels with means of those around them.
+func predictDirection(p *plane, at int, direction *[16]uint8) {
 	var e [15]int32 // pixel i is e[i+1]
 	for i := range 4 {
-		e[1+i] = int32(c[at+(3-i)*canvasStride-1])
+		e[1+i] = int32(p.samples[at+(3-i)*p.stride-1])
 	}
-	for i, v := range c[at-canvasStride-1:][:9] {
+	for i, v := range p.samples[at-p.stride-1:][:9] {
 		e[5+i] = int32(v)
 	}
 	e[0], e[14] = e[1], e[13]
@@ -133,6 +117,58 @@ func predictDirectionScalar(c *[canvasSize]byte, at int, direction *[16]uint8) {
 		means[i], means[pair+i] = mean3(e[i], e[i+1], e[i+2]), mean2(e[i], e[i+1])
 	}
 	for i, m := range direction {
-		c[at+i/4*canvasStride+i%4] = means[m]
+		p.samples[at+i/4*p.stride+i%4] = means[m]
+	}
+}
+
+// rows say how the assembly predicts rows of 16 pixels: of each pixel from, and of what the left neighbour of its row has more than the corner, each of which
+// counts as 0 without its mask.
+type rows struct {
+	from         [16]byte
+	left, corner uint8 // masks
+}
+
+// predict sets what of rows, which were zero, is of a macroblock at a place of a plane: from a column on.
+func (r *rows) predict(p *plane, at int, mode uint8, column int, hasLeft, hasAbove bool) {
+	from := r.from[column:][:p.side]
+	switch mode {
+	case modeDC:
+		fill(from, p.mean(at, p.side, hasLeft, hasAbove))
+	case modeVertical, modeTrueMotion:
+		copy(from, p.samples[at-p.stride:])
+	}
+	if mode == modeHorizontal || mode == modeTrueMotion {
+		r.left = 255
+	}
+	if mode == modeTrueMotion {
+		r.corner = 255
+	}
+}
+
+// predictor says how the assembly predicts 4×4 pixels, by numbers of what each of them is: a mean of three, a mean of two, of TrueMotion, or the mean of all
+// eight neighbours. Numbers from none on name nothing.
+type predictor struct{ threes, pairs, motion, mean [16]uint8 }
+
+const none = 128
+
+// predictors are those of all modes.
+var predictors [blockModes]predictor
+
+func init() {
+	for mode := range predictors {
+		p := &predictors[mode]
+		for i := range 16 {
+			p.threes[i], p.pairs[i], p.motion[i], p.mean[i] = none, none, 0, none
+			switch m := directions[mode][i]; {
+			case mode == modeDC:
+				p.mean[i] = 0
+			case mode == modeTrueMotion:
+				p.motion[i] = 255
+			case m < pair:
+				p.threes[i] = m
+			default:
+				p.pairs[i] = m - pair
+			}
+		}
 	}
 }

@@ -1,135 +1,117 @@
 package vp8
 
-// What stands in the place of neighbours outside of the picture.
-const (
-	outsideAbove = 127
-	outsideLeft  = 129
-)
+// blockSide is how many pixels wide and high a block is.
+const blockSide = 4
 
-// beginRow sets what is around the first macroblock of a row.
+// beginRow sets what is around the macroblocks of a row.
 func (d *Decoder) beginRow(y int) {
-	c := &d.canvas
-	for i := range 16 {
-		c[lumaAt+i*canvasStride-1] = outsideLeft
+	for _, p := range d.planes() {
+		p.beginRow(y)
 	}
-	for i := range 8 {
-		c[cbAt+i*canvasStride-1], c[crAt+i*canvasStride-1] = outsideLeft, outsideLeft
+}
+
+// reconstruct makes the pixels of a macroblock, before they are filtered, and reports whether it has coefficients. Of the next one, which is not
+// made yet, it may change pixels.
+func (d *Decoder) reconstruct(m *modes, x, y int) bool {
+	if !d.kernels.vector {
+		return d.reconstructScalar(m, x, y)
 	}
-	if y > 0 {
-		c[lumaAt-canvasStride-1], c[cbAt-canvasStride-1], c[crAt-canvasStride-1] = outsideLeft, outsideLeft, outsideLeft
+	any, differences := false, &noDifferences
+	if !m.skipped {
+		differences = &d.differences
+		magnitude := d.kernels.transform(differences, &d.residue)
+		if magnitude > mostForVector {
+			return d.reconstructScalar(m, x, y)
+		}
+		any = magnitude > 0 || d.residue.hasMore()
+	}
+	d.predictLuma(m, x, y, differences)
+	d.predictChroma(m, x, y, differences)
+	return any
+}
+
+// predictLuma makes the luma of a macroblock.
+func (d *Decoder) predictLuma(m *modes, x, y int, differences *differences) {
+	p := &d.luma
+	at := p.at(16*x, 16*y)
+	if m.byBlocks {
+		d.kernels.predictBlocks(p, at, &m.blocks, differences)
 		return
 	}
-	for i := -1; i < 20; i++ {
-		c[lumaAt-canvasStride+i] = outsideAbove
-	}
-	for i := -1; i < 8; i++ {
-		c[cbAt-canvasStride+i], c[crAt-canvasStride+i] = outsideAbove, outsideAbove
-	}
+	var r rows
+	r.predict(p, at, m.luma, 0, x > 0, y > 0)
+	d.kernels.predictLuma(p, at, &r, differences)
 }
 
-// reconstruct makes the pixels of a macroblock, before they are filtered.
-func (d *Decoder) reconstruct(m *modes, x, y int) {
-	c := &d.canvas
-	if x > 0 {
-		d.turnLeft()
+// predictChroma makes the Cb and Cr of a macroblock.
+func (d *Decoder) predictChroma(m *modes, x, y int, differences *differences) {
+	at := d.cb.at(8*x, 8*y)
+	var r rows
+	r.predict(&d.cb, at, m.chroma, 0, x > 0, y > 0)
+	r.predict(&d.cr, at, m.chroma, 8, x > 0, y > 0)
+	d.kernels.predictChroma(&d.cb, &d.cr, at, &r, differences)
+}
+
+// reconstructScalar is reconstruct.
+func (d *Decoder) reconstructScalar(m *modes, x, y int) bool {
+	var kinds [pixelBlocks]uint8
+	if !m.skipped {
+		kinds = d.residue.kinds()
 	}
-	if y > 0 {
-		e := &d.edges[x]
-		copy(c[lumaAt-canvasStride:], e.luma[:])
-		copy(c[cbAt-canvasStride:], e.cb[:])
-		copy(c[crAt-canvasStride:], e.cr[:])
-	}
+	luma, chroma := d.luma.at(16*x, 16*y), d.cb.at(8*x, 8*y)
 	if m.byBlocks {
-		d.reconstructBlocks(m, x, y)
+		d.reconstructBlocks(m, luma, &kinds)
 	} else {
-		predict(c, lumaAt, 16, m.luma, x > 0, y > 0)
-		for i := range 16 {
-			d.addBlock(i, lumaAt+i/4*4*canvasStride+i%4*4)
+		predict(&d.luma, luma, m.luma, x > 0, y > 0)
+		for i, kind := range kinds[:lumaBlocks] {
+			d.addBlock(&d.luma, luma+d.luma.block(i, 4), i, kind)
 		}
 	}
-	predict(c, cbAt, 8, m.chroma, x > 0, y > 0)
-	predict(c, crAt, 8, m.chroma, x > 0, y > 0)
-	d.addChroma(16, cbAt)
-	d.addChroma(20, crAt)
-	d.keep(x, y)
+	predict(&d.cb, chroma, m.chroma, x > 0, y > 0)
+	predict(&d.cr, chroma, m.chroma, x > 0, y > 0)
+	d.addChroma(&d.cb, chroma, 16, kinds[16:20])
+	d.addChroma(&d.cr, chroma, 20, kinds[20:])
+	return kinds != [pixelBlocks]uint8{}
 }
 
-// turnLeft makes the last columns of the macroblock before those to the left of the next one.
-func (d *Decoder) turnLeft() {
-	c := &d.canvas
-	for i := -1; i < 16; i++ {
-		row := c[lumaAt+i*canvasStride-1:][:17]
-		row[0] = row[16]
-	}
-	for i := -1; i < 8; i++ {
-		row := c[cbAt+i*canvasStride-1:][:25]
-		row[0], row[16] = row[8], row[24]
-	}
-}
-
-// reconstructBlocks makes luma block by block, each of which is predicted from those before.
-func (d *Decoder) reconstructBlocks(m *modes, x, y int) {
-	c := &d.canvas
-	right := c[lumaAt-canvasStride+16:][:4]
-	switch {
-	case y > 0 && x < d.columns-1:
-		copy(right, d.edges[x+1].luma[:])
-	case y > 0:
-		last := d.edges[x].luma[15]
-		right[0], right[1], right[2], right[3] = last, last, last, last
-	}
-	for i := 3; i < 15; i += 4 {
-		copy(c[lumaAt+i*canvasStride+16:], right)
+// reconstructBlocks makes luma block by block, each of which is predicted from those before. Those at the right edge find above them to the right what is
+// above the macroblock.
+func (d *Decoder) reconstructBlocks(m *modes, at int, kinds *[pixelBlocks]uint8) {
+	p := &d.luma
+	right := p.samples[at-p.stride+16:][:blockSide]
+	for i := 3; i < 15; i += blockSide {
+		copy(p.samples[at+i*p.stride+16:], right)
 	}
 	for i, mode := range m.blocks {
-		at := lumaAt + i/4*4*canvasStride + i%4*4
-		d.kernels.predictBlock(c, at, mode)
-		d.addBlock(i, at)
-	}
-}
-
-// addBlock adds what a block of coefficients becomes.
-func (d *Decoder) addBlock(i, at int) {
-	in := &d.residue.coefficients[i]
-	switch d.residue.kinds[i] {
-	case transformFirst:
-		addFirst(&d.canvas, at, in[0])
-	case transformThree:
-		addThree(&d.canvas, at, in)
-	case transformAll:
-		d.kernels.addAll(&d.canvas, at, in)
+		to := at + p.block(i, 4)
+		predictBlock(p, to, mode)
+		d.addBlock(p, to, i, kinds[i])
 	}
 }
 
 // addChroma adds four blocks, all in the same way as libwebp does: where one has more than a first coefficient, all are taken to have.
-func (d *Decoder) addChroma(first, at int) {
+func (d *Decoder) addChroma(p *plane, at, first int, kinds []uint8) {
 	all := false
-	for i := range 4 {
-		all = all || d.residue.kinds[first+i] >= transformThree
+	for _, kind := range kinds {
+		all = all || kind >= transformThree
 	}
-	for i := range 4 {
-		to, in := at+i/2*4*canvasStride+i%2*4, &d.residue.coefficients[first+i]
-		switch {
-		case all:
-			d.kernels.addAll(&d.canvas, to, in)
-		case d.residue.kinds[first+i] == transformFirst:
-			addFirst(&d.canvas, to, in[0])
+	for i, kind := range kinds {
+		if all {
+			kind = transformAll
 		}
+		d.addBlock(p, at+p.block(i, 2), first+i, kind)
 	}
 }
 
-// keep copies a macroblock to the picture, and its lowest row to where the row below finds it.
-func (d *Decoder) keep(x, y int) {
-	c, e := &d.canvas, &d.edges[x]
-	copy(e.luma[:], c[lumaAt+15*canvasStride:])
-	copy(e.cb[:], c[cbAt+7*canvasStride:])
-	copy(e.cr[:], c[crAt+7*canvasStride:])
-	for i := range 16 {
-		copy(d.Y[(16*y+i)*d.YStride+16*x:][:16], c[lumaAt+i*canvasStride:])
-	}
-	for i := range 8 {
-		at := (8*y+i)*d.CStride + 8*x
-		copy(d.Cb[at:][:8], c[cbAt+i*canvasStride:])
-		copy(d.Cr[at:][:8], c[crAt+i*canvasStride:])
+// addBlock adds what a block of coefficients becomes.
+func (d *Decoder) addBlock(p *plane, at, i int, kind uint8) {
+	in := &d.residue.coefficients[i]
+	switch kind {
+	case transformFirst:
+		addFirst(p, at, in[0])
+	case transformThree:
+		addThree(p, at, in)
+	case transformAll:
+		addAll(p, at, in)
 	}
 }

@@ -37,8 +37,7 @@ const (
 // residue is a macroblock's coefficients.
 type residue struct {
 	coefficients [allBlocks][16]int16
-	kinds        [pixelBlocks]uint8 // how each is transformed
-	any          bool               // one of a kind but none
+	counts       [pixelBlocks]uint8 // places behind the last coefficient that was read of each; 0 of a copy, which has none that are 0
 }
 
 // How a block of coefficients is transformed: not, by its first one alone, by its first three, or by all.
@@ -49,8 +48,8 @@ const (
 	transformAll
 )
 
-// kinds are how blocks with so many coefficients are transformed, 4 or more by the last one, where the first one is 0.
-var kinds = [5]uint8{transformNone, transformNone, transformThree, transformThree, transformAll}
+// kindsOfCounts are how blocks with so many coefficients are transformed, 4 or more by the last one, where the first one is 0.
+var kindsOfCounts = [5]uint8{transformNone, transformNone, transformThree, transformThree, transformAll}
 
 // readResidue reads the coefficients of a macroblock (section 13).
 func (d *Decoder) readResidue(p *partition, m *modes, above, left *context, r *residue) {
@@ -63,13 +62,11 @@ func (d *Decoder) readResidue(p *partition, m *modes, above, left *context, r *r
 		d.readBlocks(p, secondOrder, &f.second, 0, r.coefficients[secondBlock:][:1], n[:], above.second[:], left.second[:])
 		r.spread(int(n[0]))
 	}
-	var counts [pixelBlocks]uint8
-	d.readBlocks(p, kind, &f.luma, first, r.coefficients[:16], counts[:16], above.luma[:], left.luma[:])
+	d.readBlocks(p, kind, &f.luma, first, r.coefficients[:16], r.counts[:16], above.luma[:], left.luma[:])
 	for i := range above.chroma {
 		at := 16 + 4*i
-		d.readBlocks(p, chroma, &f.chroma, 0, r.coefficients[at:][:4], counts[at:][:4], above.chroma[i][:], left.chroma[i][:])
+		d.readBlocks(p, chroma, &f.chroma, 0, r.coefficients[at:][:4], r.counts[at:][:4], above.chroma[i][:], left.chroma[i][:])
 	}
-	r.setKinds(&counts)
 }
 
 // readBlocks reads a square of blocks, of which above and left are contexts: their coefficients from first on, times their factors, and for each block the
@@ -83,23 +80,39 @@ func (d *Decoder) readBlocks(p *partition, kind int, factors *[2]int32, first in
 	}
 }
 
-// setKinds sets how blocks with so many coefficients are transformed.
-func (r *residue) setKinds(counts *[pixelBlocks]uint8) {
-	any := uint8(0)
-	for i, n := range counts {
-		first := uint8(0)
-		if r.coefficients[i][0] != 0 {
-			first = transformFirst
-		}
-		kind := max(kinds[min(n, 4)], first)
-		r.kinds[i] = kind
-		any |= kind
+// kinds are how the blocks are transformed: as those with so many coefficients, or as their values ask for.
+func (r *residue) kinds() (kinds [pixelBlocks]uint8) {
+	for i, n := range r.counts {
+		kinds[i] = max(kindsOfCounts[min(n, 4)], kindOf(&r.coefficients[i]))
 	}
-	r.any = any != transformNone
+	return kinds
 }
 
-// setNone says that no block has coefficients.
-func (r *residue) setNone() { r.kinds, r.any = [pixelBlocks]uint8{}, false }
+// kindOf is how a block is transformed that ends with its last coefficient other than 0.
+func kindOf(b *[16]int16) uint8 {
+	more := b[2] | b[3]
+	for _, v := range b[5:] {
+		more |= v
+	}
+	switch {
+	case more != 0:
+		return transformAll
+	case b[1]|b[4] != 0:
+		return transformThree
+	case b[0] != 0:
+		return transformFirst
+	}
+	return transformNone
+}
+
+// hasMore reports whether a block has more than a first coefficient.
+func (r *residue) hasMore() bool {
+	any := uint8(0)
+	for _, n := range r.counts {
+		any |= n
+	}
+	return any > 1
+}
 
 // spread gives each block of luma its first coefficient, of the transformed ones of second order, of which there are n.
 func (r *residue) spread(n int) {

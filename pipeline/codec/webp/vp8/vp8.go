@@ -4,18 +4,18 @@ package vp8
 
 import (
 	"fmt"
-	"image"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
 // Decoder decodes one picture after the other. It keeps its memory for the next one: 1.5 bytes for each pixel, in whole macroblocks of
-// 16×16, and some 40 bytes for each column of macroblocks. It is not safe for concurrent use.
+// 16×16 and one more to the left, and some 50 bytes for each column of macroblocks. It is not safe for concurrent use.
 type Decoder struct {
-	image.YCbCr // of the last picture
-	kernels     kernels
+	kernels kernels
 
+	width, height   int // of the last picture
 	columns, rows   int // of macroblocks
+	luma, cb, cr    plane
 	first           partition
 	tokens          [8]partition
 	partitions      int
@@ -27,22 +27,15 @@ type Decoder struct {
 	skips           bool
 	skipProbability uint8
 
-	modesAbove []uint8 // of blocks, four for each macroblock
-	modesLeft  [4]uint8
-	above      []context
-	left       context
-	filters    []strength
-	edges      []edge
-	canvas     [canvasSize]byte
-	residue    residue
-	copied     copyReader
-	chroma     [2][]byte // a row of each in full size
-}
-
-// edge is the lowest row of a macroblock, before it is filtered.
-type edge struct {
-	luma   [16]byte
-	cb, cr [8]byte
+	modesAbove  []uint8 // of blocks, four for each macroblock
+	modesLeft   [4]uint8
+	above       []context
+	left        context
+	filters     [2][]strength // of even and odd rows
+	residue     residue
+	differences differences
+	copied      copyReader
+	chroma      [2][]byte // a row of each in full size
 }
 
 // NewDecoder returns a decoder that runs the kernels of the level.
@@ -50,8 +43,8 @@ func NewDecoder(level string) *Decoder {
 	return &Decoder{kernels: kernels{kernel.Vector(level)}}
 }
 
-// Decode decodes a picture of w×h pixels, 1 to 16383 each, from the data of its chunk, whose first 10 bytes are known to make sense. The samples are in
-// the embedded YCbCr until the next call: those of rows above bottom, which is 1 to h. Data that only lower ones need is parsed where rest is set, for
+// Decode decodes a picture of w×h pixels, 1 to 16383 each, from the data of its chunk, whose first 10 bytes are known to make sense. Row gives its pixels
+// until the next call: those of rows above bottom, which is 1 to h. Data that only lower ones need is parsed where rest is set, for
 // its errors alone, and else not looked at.
 func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 	defer d.release()
@@ -69,6 +62,7 @@ func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 			return err
 		}
 	}
+	d.filterRow(made - 1)
 	return nil
 }
 
@@ -90,24 +84,28 @@ func (d *Decoder) rowsMade(bottom int) int { return min(d.rows, (bottom-1)/16+2)
 
 // Trim lets go of memory for more than so many pixels.
 func (d *Decoder) Trim(most int) {
-	if cap(d.Y) > most {
-		d.Y, d.Cb, d.Cr = nil, nil, nil
+	if cap(d.luma.samples) > most {
+		d.luma, d.cb, d.cr = plane{}, plane{}, plane{}
 	}
 }
 
 // makeRoom makes room for a picture.
 func (d *Decoder) makeRoom(w, h int) {
-	luma, chroma := 256*d.columns*d.rows, 64*d.columns*d.rows
-	d.Y, d.Cb, d.Cr = grown(d.Y, luma), grown(d.Cb, chroma), grown(d.Cr, chroma)
-	d.YStride, d.CStride = 16*d.columns, 8*d.columns
-	d.Rect, d.SubsampleRatio = image.Rect(0, 0, w, h), image.YCbCrSubsampleRatio420
+	d.width, d.height = w, h
+	d.luma.makeRoom(16, d.columns, d.rows)
+	d.cb.makeRoom(8, d.columns, d.rows)
+	d.cr.makeRoom(8, d.columns, d.rows)
 	d.modesAbove = grown(d.modesAbove, 4*d.columns)
 	d.above = grown(d.above, d.columns)
-	d.filters = grown(d.filters, d.columns)
-	d.edges = grown(d.edges, d.columns+1)
+	for i := range d.filters {
+		d.filters[i] = grown(d.filters[i], d.columns)
+	}
 	clear(d.modesAbove)
 	clear(d.above)
 }
+
+// planes are all of them.
+func (d *Decoder) planes() [3]*plane { return [3]*plane{&d.luma, &d.cb, &d.cr} }
 
 // grown returns s with length n; its contents are undefined.
 func grown[T any](s []T, n int) []T {
@@ -136,7 +134,7 @@ func (d *Decoder) decodeRow(y int, made bool) error {
 		return fmt.Errorf("%w: the modes of row %d end", ErrData, y)
 	}
 	if made {
-		d.filterRow(y)
+		d.filterAbove(y)
 	}
 	return nil
 }
@@ -161,10 +159,10 @@ func (d *Decoder) parseMacroblock(m *modes, x, y int) error {
 
 // makeMacroblock makes the pixels of a macroblock of which modes and coefficients are known, before they are filtered.
 func (d *Decoder) makeMacroblock(m *modes, x, y int) {
-	s := &d.filters[x]
+	any := d.reconstruct(m, x, y)
+	s := &d.filters[y&1][x]
 	*s = d.strengths[m.segment][number(m.byBlocks)]
-	s.inner = m.byBlocks || d.residue.any
-	d.reconstruct(m, x, y)
+	s.inner = m.byBlocks || any
 }
 
 // skipResidue is for a macroblock without coefficients.
@@ -174,5 +172,4 @@ func (d *Decoder) skipResidue(m *modes, above *context) {
 	if m.byBlocks {
 		above.second, d.left.second = second[0], second[1]
 	}
-	d.residue.setNone()
 }

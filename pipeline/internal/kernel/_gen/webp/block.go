@@ -8,67 +8,125 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel/_gen/asm"
 )
 
-// transform adds the inverse transform of a block (section 14.4), each row of four words in half a register.
+// transform is the inverse transform (section 14.4), of four blocks at once: a register has four words of each, of one row or one column.
 func transform() {
-	cosine, sine, four := asm.Words("blockCosine", 20091), asm.Words("blockSine", 35468-65536), asm.Words("block4", 4)
-	TEXT("addBlock", NOSPLIT, "func(dst *byte, stride int, in *[16]int16)")
-	Doc("addBlock adds the inverse transform of 16 coefficients to 4×4 pixels. Sums have 16 bits.")
+	TEXT("transformBlocks", NOSPLIT, "func(differences *int16, coefficients *int16) (magnitude int)")
+	Doc("transformBlocks makes 24 rows of 16 differences of 24 blocks of 16 coefficients. Sums have 16 bits. It returns the largest magnitude of a coefficient.")
 	Pragma("noescape")
-	dst, stride, in := asm.Pointer("dst"), asm.Pointer("stride"), asm.Pointer("in")
-	r := xmms(4)
-	for k := range r {
-		VMOVQ(Mem{Base: in, Disp: 8 * k}, r[k])
+	out, in := asm.Pointer("differences"), asm.Pointer("coefficients")
+	largest, left := YMM(), GP32()
+	VPXOR(largest, largest, largest)
+	MOVL(U32(6), left)
+	Label("blocks")
+	blocks := make([]VecVirtual, 4)
+	for i := range blocks {
+		blocks[i] = asm.Load(Mem{Base: in, Disp: 32 * i})
+		magnitude := YMM()
+		VPABSW(blocks[i], magnitude)
+		VPMAXUW(magnitude, largest, largest)
 	}
-	pass := func(r []VecVirtual) []VecVirtual {
-		a, b, s, t, u := XMM(), XMM(), XMM(), XMM(), XMM()
-		VPADDW(r[2], r[0], a)
-		VPSUBW(r[2], r[0], b)
-		VPMULHW(sine, r[1], s)
-		VPADDW(r[1], s, s)
-		VPMULHW(cosine, r[3], u)
-		VPADDW(r[3], u, u)
-		VPSUBW(u, s, s)
-		VPMULHW(cosine, r[1], t)
-		VPADDW(r[1], t, t)
-		VPMULHW(sine, r[3], u)
-		VPADDW(r[3], u, u)
-		VPADDW(u, t, t)
-		out := xmms(4)
-		VPADDW(t, a, out[0])
-		VPADDW(s, b, out[1])
-		VPSUBW(s, b, out[2])
-		VPSUBW(t, a, out[3])
-		return out
+	columns := turned(pass(rowsOf(blocks)))
+	VPADDW(constant("block4", 4), columns[0], columns[0])
+	columns = pass(columns)
+	for _, v := range columns {
+		VPSRAW(U8(3), v, v)
 	}
-	r = turned(pass(r))
-	VPADDW(four, r[0], r[0])
-	r = pass(r)
-	for k := range r {
-		VPSRAW(U8(3), r[k], r[k])
+	for i, v := range turned(columns) {
+		VMOVDQU(v, Mem{Base: out, Disp: 32 * i})
 	}
-	for _, v := range turned(r) {
-		x, low := XMM(), GP32()
-		MOVL(Mem{Base: dst}, low)
-		VMOVD(low, x)
-		VPMOVZXBW(x, x)
-		VPADDW(v, x, x)
-		VPACKUSWB(x, x, x)
-		VMOVD(x, low)
-		MOVL(low, Mem{Base: dst})
-		ADDQ(stride, dst)
-	}
+	ADDQ(U8(128), in)
+	ADDQ(U8(128), out)
+	DECL(left)
+	JNZ(LabelRef("blocks"))
+	Store(maximum(largest), ReturnIndex(0))
+	VZEROUPPER()
 	RET()
 }
 
-// turned makes rows of columns, of four rows of four words.
-func turned(r []VecVirtual) []VecVirtual {
-	a, b := XMM(), XMM()
-	VPUNPCKLWD(r[1], r[0], a)
-	VPUNPCKLWD(r[3], r[2], b)
-	out := xmms(4)
-	VPUNPCKLDQ(b, a, out[0])
-	VPUNPCKHDQ(b, a, out[2])
-	VPSRLDQ(U8(8), out[0], out[1])
-	VPSRLDQ(U8(8), out[2], out[3])
+// rowsOf makes four vectors, each of a row of four blocks.
+func rowsOf(blocks []VecVirtual) []VecVirtual {
+	rows := make([]VecVirtual, 4)
+	for odd, unpack := range []func(...Op){VPUNPCKLQDQ, VPUNPCKHQDQ} {
+		a, b := YMM(), YMM()
+		unpack(blocks[1], blocks[0], a)
+		unpack(blocks[3], blocks[2], b)
+		for half := range 2 {
+			rows[2*half+odd] = YMM()
+			VPERM2I128(U8(0x20+0x11*half), b, a, rows[2*half+odd])
+		}
+	}
+	return rows
+}
+
+// pass transforms four vectors.
+func pass(v []VecVirtual) []VecVirtual {
+	sum, difference := YMM(), YMM()
+	VPADDW(v[2], v[0], sum)
+	VPSUBW(v[2], v[0], difference)
+	s, t := YMM(), YMM()
+	VPSUBW(byCosine(v[3]), bySine(v[1]), s)
+	VPADDW(byCosine(v[1]), bySine(v[3]), t)
+	out := []VecVirtual{YMM(), YMM(), YMM(), YMM()}
+	VPADDW(t, sum, out[0])
+	VPADDW(s, difference, out[1])
+	VPSUBW(s, difference, out[2])
+	VPSUBW(t, sum, out[3])
 	return out
+}
+
+// byCosine and bySine multiply by √2·cos(π/8), which is above 1, and √2·sin(π/8), which as a word is itself less 1.
+func byCosine(v VecVirtual) VecVirtual { return times("blockCosine", 20091, v) }
+func bySine(v VecVirtual) VecVirtual   { return times("blockSine", 35468-65536, v) }
+
+// times multiplies by 1 more than a fraction of 16 bits.
+func times(name string, fraction int, v VecVirtual) VecVirtual {
+	w := YMM()
+	VPMULHW(constant(name, fraction), v, w)
+	VPADDW(v, w, w)
+	return w
+}
+
+// constants are those that were made.
+var constants = map[string]Mem{}
+
+func constant(name string, v int) Mem {
+	if _, made := constants[name]; !made {
+		constants[name] = asm.Words(name, v)
+	}
+	return constants[name]
+}
+
+// turned makes columns of rows, or rows of columns.
+func turned(v []VecVirtual) []VecVirtual {
+	type unpack = func(...Op)
+	pairs := func(unpack unpack, a, b VecVirtual) VecVirtual {
+		w := YMM()
+		unpack(b, a, w)
+		return w
+	}
+	out := make([]VecVirtual, 4)
+	var fours [2][2]VecVirtual // of even blocks and odd ones, columns 0 and 1, and 2 and 3
+	for odd, words := range []unpack{VPUNPCKLWD, VPUNPCKHWD} {
+		a, b := pairs(words, v[0], v[1]), pairs(words, v[2], v[3])
+		fours[odd] = [2]VecVirtual{pairs(VPUNPCKLDQ, a, b), pairs(VPUNPCKHDQ, a, b)}
+	}
+	for i := range 2 {
+		out[2*i] = pairs(VPUNPCKLQDQ, fours[0][i], fours[1][i])
+		out[2*i+1] = pairs(VPUNPCKHQDQ, fours[0][i], fours[1][i])
+	}
+	return out
+}
+
+// maximum is the largest word of a vector.
+func maximum(v VecVirtual) Register {
+	x, ones, n := XMM(), XMM(), GP64()
+	VEXTRACTI128(U8(1), v, x)
+	VPMAXUW(v.AsX(), x, x)
+	VPCMPEQB(ones, ones, ones)
+	VPXOR(ones, x, x)
+	VPHMINPOSUW(x, x)
+	VPXOR(ones, x, x)
+	VMOVD(x, n.As32())
+	MOVWLZX(n.As16(), n.As32())
+	return n
 }

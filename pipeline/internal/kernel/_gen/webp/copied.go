@@ -23,7 +23,6 @@ const (
 func copied() {
 	readCopied()
 	scaleBlocks()
-	findNonzero()
 }
 
 // copiedCode is the registers of readCopied.
@@ -117,25 +116,4 @@ func factorsOf(factors Register) VecVirtual {
 	VPINSRW(U8(0), n, others.AsX(), first)
 	VPBLENDD(U8(0x0f), first.AsY(), others, others)
 	return others
-}
-
-func findNonzero() {
-	TEXT("findNonzero", NOSPLIT, "func(masks *[12]uint32, coefficients *int16)")
-	Doc("findNonzero sets for each pair of blocks that have pixels which coefficients are not 0: in its bytes, of the lowest on, of the first 8 of one block,",
-		"of the first 8 of the other, of the last 8 of the one and of the other.")
-	Pragma("noescape")
-	masks, at := asm.Pointer("masks"), asm.Pointer("coefficients")
-	zero := YMM()
-	VPXOR(zero, zero, zero)
-	for pair := range pixelPairs {
-		v, mask := YMM(), GP32()
-		VMOVDQU(Mem{Base: at, Disp: 2 * blockBytes * pair}, v)
-		VPACKSSWB(Mem{Base: at, Disp: 2*blockBytes*pair + blockBytes}, v, v)
-		VPCMPEQB(zero, v, v)
-		VPMOVMSKB(v, mask)
-		NOTL(mask)
-		MOVL(mask, Mem{Base: masks, Disp: 4 * pair})
-	}
-	VZEROUPPER()
-	RET()
 }
