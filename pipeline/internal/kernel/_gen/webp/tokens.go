@@ -22,27 +22,23 @@ const (
 // tokenMargin is how many bytes there must be for a block: at most 127 bits of each coefficient, and what a refill looks at.
 const tokenMargin = 16*16 + 16
 
-// tokens is the registers and parameters of readBlocks. The range, of 128 to 256, is in the fourth byte of span and above; value is the data from its highest
-// bit on, of which valid bits are there.
+// tokens is the registers and parameters of readBlocks. The range is in span, of 128 to 256; value is the data from its highest bit on, of which valid bits are
+// there. A bit leaves the part of the range that it takes, and value where it was, until settle says by how much both have to be shifted: then the next bit's
+// product need not wait for that.
 type tokens struct {
 	span, value, valid, at GPVirtual
+	shift                  GPVirtual
 	row, next, n, left     GPVirtual // the probabilities of coefficient n, and of the next one in the first context
 	places, block, v       GPVirtual
 	rest, split, new       GPVirtual
 	probabilities, factors Mem
-	whole                  Mem
 }
-
-// wholeRange is 256 in the place of a product of the range.
-var wholeRange Mem
 
 var bands = [18]int{0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7}
 var zigzag = [16]int{0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15}
 
 // arithmetic writes what the arithmetic decoder's partitions are read by.
 func arithmetic() {
-	wholeRange = GLOBL("wholeRange", 24)
-	DATA(0, U64(1<<32))
 	readBlocks()
 	readBlockModes()
 }
@@ -139,8 +135,8 @@ func placesOf() Mem {
 
 // newTokens returns registers, of which at is where the partition's data begin, and rest the partition.
 func newTokens(block string) *tokens {
-	t := &tokens{span: GP64(), value: GP64(), valid: GP64(), at: GP64(), row: GP64(), next: GP64(), n: GP64(), left: GP64(), block: asm.Pointer(block),
-		rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: asm.Param("probabilities"), whole: wholeRange}
+	t := &tokens{span: GP64(), value: GP64(), valid: GP64(), at: GP64(), shift: GP64(), row: GP64(), next: GP64(), n: GP64(), left: GP64(), block: asm.Pointer(block),
+		rest: GP64(), split: GP64(), new: GP64(), v: GP64(), probabilities: asm.Param("probabilities")}
 	MOVQ(asm.Param("p"), t.rest)
 	MOVQ(Mem{Base: t.rest, Disp: partitionData}, t.at)
 	return t
@@ -151,8 +147,7 @@ func (t *tokens) begin() {
 	p := t.rest
 	ADDQ(Mem{Base: p, Disp: partitionAt}, t.at)
 	MOVL(Mem{Base: p, Disp: partitionSpan}, t.span.As32())
-	INCQ(t.span)
-	SHLQ(U8(24), t.span)
+	INCL(t.span.As32())
 	MOVQ(Mem{Base: p, Disp: partitionBits}, t.valid)
 	ADDQ(U8(8), t.valid)
 	MOVQ(Mem{Base: p, Disp: partitionValue}, t.value)
@@ -167,8 +162,7 @@ func (t *tokens) done() {
 	MOVQ(asm.Param("p"), p)
 	SUBQ(Mem{Base: p, Disp: partitionData}, t.at)
 	MOVQ(t.at, Mem{Base: p, Disp: partitionAt})
-	SHRQ(U8(24), t.span)
-	DECQ(t.span)
+	DECL(t.span.As32())
 	MOVL(t.span.As32(), Mem{Base: p, Disp: partitionSpan})
 	MOVQ(t.valid, t.split)
 	NEGQ(t.split)
@@ -197,28 +191,57 @@ func (t *tokens) refill() {
 	ORL(U8(56), t.valid.As32())
 }
 
-// divide makes split the part of the range that a zero has, and rest the same in value's place. The range less one times the probability, by 256, and one,
-// is the range times the probability, and 256 less the probability, by 256: so only one addition waits for the product.
+// settle says how far the range that the last bit left must be shifted to be 128 or more, and shifts value.
+func (t *tokens) settle() {
+	LZCNTL(t.span.As32(), t.shift.As32())
+	SUBL(U8(24), t.shift.As32())
+	SHLXQ(t.shift, t.value, t.value)
+	SUBL(t.shift.As32(), t.valid.As32())
+}
+
+// normalize makes a range of 128 or more of what the last bit left.
+func (t *tokens) normalize() {
+	t.settle()
+	SHLXL(t.shift.As32(), t.span.As32(), t.span.As32())
+}
+
+// divideWhole makes split the part of a range of 128 or more that a zero has, and rest the same in value's place. The range less one times the probability,
+// by 256, and one, is the range times the probability, and 256 less the probability, by 256: so only one addition waits for the product.
+func (t *tokens) divideWhole(probability Mem) {
+	t.product(probability)
+	ADDL(t.rest.As32(), t.split.As32())
+	SHRL(U8(8), t.split.As32())
+	RORXQ(U8(8), t.split, t.rest)
+}
+
+// divide is divideWhole for what the last bit left, settled.
 func (t *tokens) divide(probability Mem) {
-	MOVBLZX(probability, t.split.As32())
-	MOVL(t.split.As32(), t.rest.As32())
-	SHLQ(U8(24), t.rest)
-	NEGQ(t.rest)
-	ADDQ(t.whole, t.rest)
-	IMULQ(t.span, t.split)
+	t.product(probability)
 	t.divided()
 }
 
 // divideBy is divide by a probability that is known.
 func (t *tokens) divideBy(probability int) {
-	IMUL3Q(U32(probability), t.span, t.split)
-	MOVQ(U64((256-probability)<<24), t.rest)
+	IMUL3L(U32(probability), t.span.As32(), t.split.As32())
+	MOVL(U32(256-probability), t.rest.As32())
 	t.divided()
 }
 
+func (t *tokens) product(probability Mem) {
+	MOVBLZX(probability, t.split.As32())
+	MOVL(U32(256), t.rest.As32())
+	SUBL(t.split.As32(), t.rest.As32())
+	IMULL(t.span.As32(), t.split.As32())
+}
+
+// divided is divide behind its product, which is not shifted: all else is by as much, what is added rounded down, which changes nothing.
 func (t *tokens) divided() {
-	ADDQ(t.rest, t.split)
-	SHRQ(U8(32), t.split)
+	SHRXL(t.shift.As32(), t.rest.As32(), t.rest.As32())
+	ADDL(t.rest.As32(), t.split.As32())
+	MOVL(U32(8), t.new.As32())
+	SUBL(t.shift.As32(), t.new.As32())
+	SHRXL(t.new.As32(), t.split.As32(), t.split.As32())
+	SHLXL(t.shift.As32(), t.span.As32(), t.span.As32())
 	RORXQ(U8(8), t.split, t.rest)
 }
 
@@ -227,54 +250,59 @@ func (t *tokens) probability(place int) Mem { return Mem{Base: t.row, Disp: plac
 
 // bit decodes a bit. Where it is zero it goes to a label, which must begin with zero.
 func (t *tokens) bit(place int, zero string) {
+	t.settle()
+	t.settledBit(place, zero)
+}
+
+func (t *tokens) settledBit(place int, zero string) {
 	t.divide(t.probability(place))
-	CMPQ(t.value, t.rest)
+	t.one(zero)
+}
+
+// compare compares value with the part of the range that a zero has.
+func (t *tokens) compare() {
+	MOVQ(t.value, t.new)
+	SHRQ(U8(56), t.new)
+	CMPL(t.new.As32(), t.split.As32())
+}
+
+// one takes the part of a one of a range that is divided, or goes to a label.
+func (t *tokens) one(zero string) {
+	t.compare()
 	JCS(LabelRef(zero))
 	SUBQ(t.rest, t.value)
-	SHRQ(U8(24), t.span)
-	SUBQ(t.split, t.span)
-	t.normalize(t.span)
+	SUBL(t.split.As32(), t.span.As32())
 }
 
 // zero begins at a label where a bit is zero.
 func (t *tokens) zero(label string) {
 	Label(label)
-	t.normalize(t.split)
-}
-
-// normalize makes a range of 128 or more of one.
-func (t *tokens) normalize(of GPVirtual) {
-	LZCNTL(of.As32(), t.rest.As32())
-	SHLXL(t.rest.As32(), of.As32(), t.span.As32())
-	SUBL(U8(24), t.rest.As32())
-	SHLXQ(t.rest, t.value, t.value)
-	SUBL(t.rest.As32(), t.valid.As32())
+	MOVL(t.split.As32(), t.span.As32())
 }
 
 // number doubles v and adds a bit, whose range has been divided: without a branch, where no branch would foretell it.
 func (t *tokens) number() {
-	SHRQ(U8(24), t.span)
-	SUBQ(t.split, t.span)
+	SUBL(t.split.As32(), t.span.As32())
 	MOVQ(t.value, t.new)
 	SUBQ(t.rest, t.new)
-	CMOVQCC(t.span, t.split)
+	CMOVLCS(t.split.As32(), t.span.As32())
 	CMOVQCC(t.new, t.value)
 	CMC()
 	ADCL(t.v.As32(), t.v.As32())
-	t.normalize(t.split)
 }
 
 // sign makes v negative where a bit is one. As in libwebp it shifts by one bit, so that the range may be 256.
 func (t *tokens) sign() {
-	LEAQ(Mem{Base: t.span, Disp: 1 << 24}, t.split)
-	BTRQ(U8(24), t.split)
-	BTRQ(U8(24), t.span)
+	t.normalize()
+	LEAL(Mem{Base: t.span, Disp: 1}, t.split.As32())
+	ANDL(I8(-2), t.split.As32())
+	ANDL(I8(-2), t.span.As32())
 	MOVQ(t.split, t.rest)
-	SHLQ(U8(31), t.rest)
+	SHLQ(U8(55), t.rest)
 	MOVQ(t.value, t.new)
 	SUBQ(t.rest, t.new)
 	CMOVQCC(t.new, t.value)
-	CMOVQCS(t.split, t.span)
+	CMOVLCS(t.split.As32(), t.span.As32())
 	SBBL(t.rest.As32(), t.rest.As32()) // all ones where the bit is zero
 	NOTL(t.rest.As32())
 	XORL(t.rest.As32(), t.v.As32())
@@ -287,9 +315,11 @@ func (t *tokens) sign() {
 func (t *tokens) coefficients() {
 	Label("token")
 	t.refill()
-	t.bit(0, "end")
+	t.divideWhole(t.probability(0))
+	t.one("end")
+	t.settle()
 	Label("first")
-	t.bit(1, "nothing")
+	t.settledBit(1, "nothing")
 	t.bit(2, "small")
 	t.bit(3, "four")
 	t.large()
@@ -306,14 +336,16 @@ func (t *tokens) coefficients() {
 	MOVQ(t.next, t.row)
 	INCL(t.n.As32())
 	t.setNext(1)
+	t.settle()
 	CMPL(t.n.As32(), U8(16))
-	JEQ(LabelRef("ended"))
+	JEQ(LabelRef("last"))
 	t.refill()
 	JMP(LabelRef("first"))
 
 	t.zero("four")
 	t.bit(4, "two")
 	MOVL(U32(0), t.v.As32())
+	t.settle()
 	t.divide(t.probability(5))
 	t.number()
 	ADDL(U8(3), t.v.As32())
@@ -323,15 +355,21 @@ func (t *tokens) coefficients() {
 	JMP(LabelRef("signed2"))
 
 	t.zero("end")
+	t.settle()
+	Label("last")
+	SHLXL(t.shift.As32(), t.span.As32(), t.span.As32())
 }
 
 // large reads a value of 5 or more as partition.large does, and goes on at label signed2.
 func (t *tokens) large() {
+	t.settle()
 	t.refill()
-	t.bit(6, "ten")
+	t.settledBit(6, "ten")
 	MOVL(U32(0), t.v.As32())
+	t.settle()
 	t.divide(t.probability(8))
 	t.number()
+	t.settle()
 	LEAQ(Mem{Base: t.row, Index: t.v, Scale: 1}, t.new)
 	t.divide(Mem{Base: t.new, Disp: 9})
 	t.number()
@@ -346,6 +384,7 @@ func (t *tokens) large() {
 		}
 		MOVL(U32(0), t.v.As32())
 		for i, known := range further {
+			t.settle()
 			if i%4 == 0 {
 				t.refill()
 			}
@@ -358,14 +397,17 @@ func (t *tokens) large() {
 	t.zero("ten")
 	t.bit(7, "six")
 	MOVL(U32(0), t.v.As32())
+	t.settle()
 	t.divideBy(165)
 	t.number()
+	t.settle()
 	t.divideBy(145)
 	t.number()
 	ADDL(U8(7), t.v.As32())
 	JMP(LabelRef("signed2"))
 	t.zero("six")
 	MOVL(U32(0), t.v.As32())
+	t.settle()
 	t.divideBy(159)
 	t.number()
 	ADDL(U8(5), t.v.As32())
