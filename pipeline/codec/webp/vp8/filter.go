@@ -106,27 +106,41 @@ func simpleEdge(p []byte, at, across, along int, limit int32) {
 
 // filterMacroblock filters luma and chroma.
 func (d *Decoder) filterMacroblock(s *strength, x, y int) {
-	k := &d.kernels
-	at, c := d.luma.at(16*x, 16*y), d.cb.at(8*x, 8*y)
-	if x > 0 {
-		k.lumaAcross(d.luma.samples, at, d.luma.stride, s, s.limit+4, false)
-		k.chromaAcross(d.cb.samples, d.cr.samples, c, d.cb.stride, s, s.limit+4, false)
+	d.kernels.filterAcross(&d.picture, s, x, y)
+	d.kernels.filterDown(&d.picture, s, x, y)
+}
+
+// filterAcross filters the vertical edges of a macroblock, but none of the picture's.
+func (k *kernels) filterAcross(p *picture, s *strength, x, y int) {
+	if k.vector {
+		luma, cb, cr := p.macroblock(x, y)
+		filterAcross(luma, cb, cr, p.luma.stride, p.cb.stride, &s.limit, x)
+		return
 	}
-	if s.inner {
-		for i := 4; i < 16; i += 4 {
-			k.lumaAcross(d.luma.samples, at+i, d.luma.stride, s, s.limit, true)
-		}
-		k.chromaAcross(d.cb.samples, d.cr.samples, c+4, d.cb.stride, s, s.limit, true)
+	for _, p := range p.planes() {
+		scalarEdges(p.samples, p.at(p.side*x, p.side*y), 1, p.stride, p.side, s, x > 0)
 	}
-	if y > 0 {
-		k.lumaDown(d.luma.samples, at, d.luma.stride, s, s.limit+4, false)
-		k.chromaDown(d.cb.samples, d.cr.samples, c, d.cb.stride, s, s.limit+4, false)
+}
+
+// filterDown filters the horizontal edges of a macroblock, but none of the picture's.
+func (k *kernels) filterDown(p *picture, s *strength, x, y int) {
+	if k.vector {
+		luma, cb, cr := p.macroblock(x, y)
+		filterDown(luma, cb, cr, p.luma.stride, p.cb.stride, &s.limit, y)
+		return
 	}
-	if s.inner {
-		for i := 4; i < 16; i += 4 {
-			k.lumaDown(d.luma.samples, at+i*d.luma.stride, d.luma.stride, s, s.limit, true)
-		}
-		k.chromaDown(d.cb.samples, d.cr.samples, c+4*d.cb.stride, d.cb.stride, s, s.limit, true)
+	for _, p := range p.planes() {
+		scalarEdges(p.samples, p.at(p.side*x, p.side*y), p.stride, 1, p.side, s, y > 0)
+	}
+}
+
+// scalarEdges filters the edges of a macroblock's n×n pixels in one direction, with outer the first one too.
+func scalarEdges(p []byte, at, across, along, n int, s *strength, outer bool) {
+	if outer {
+		scalarEdge(p, at, across, along, n, s, s.limit+4, false)
+	}
+	for i := 4; s.inner && i < n; i += 4 {
+		scalarEdge(p, at+i*across, across, along, n, s, s.limit, true)
 	}
 }
 

@@ -1,7 +1,5 @@
 package vp8
 
-import "encoding/binary"
-
 // What the assembly makes at once: shorter rows go to its twins in Go.
 const (
 	upsampleGroup = 16
@@ -10,88 +8,6 @@ const (
 
 // kernels are what is done to many samples at once, in assembly where vector is set.
 type kernels struct{ vector bool }
-
-// lumaAcross filters the left edge of 16 rows at a place.
-func (k *kernels) lumaAcross(p []byte, at, stride int, s *strength, limit int32, inner bool) {
-	if !k.vector {
-		scalarEdge(p, at, 1, stride, 16, s, limit, inner)
-		return
-	}
-	var t [8][16]byte
-	turnRowsOf(&t, p[at-4:], stride)
-	filterTurned(&t, s, limit, inner)
-	turnColumnsOf(p[at-4:], &t, stride)
-}
-
-// lumaDown filters the upper edge of 16 columns at a place.
-func (k *kernels) lumaDown(p []byte, at, stride int, s *strength, limit int32, inner bool) {
-	if !k.vector {
-		scalarEdge(p, at, stride, 1, 16, s, limit, inner)
-		return
-	}
-	_ = p[at-4*stride : at+3*stride+16]
-	edgeRows(&p[at], stride, int(limit), int(s.interior), int(s.variance), int(number(inner)))
-}
-
-// chromaAcross filters the left edges of 8 rows at a place of both.
-func (k *kernels) chromaAcross(cb, cr []byte, at, stride int, s *strength, limit int32, inner bool) {
-	if !k.vector {
-		scalarEdge(cb, at, 1, stride, 8, s, limit, inner)
-		scalarEdge(cr, at, 1, stride, 8, s, limit, inner)
-		return
-	}
-	var both [16 * 8]byte
-	var t [8][16]byte
-	word := binary.LittleEndian
-	for i := range 8 {
-		word.PutUint64(both[8*i:], word.Uint64(cb[at-4+i*stride:]))
-		word.PutUint64(both[64+8*i:], word.Uint64(cr[at-4+i*stride:]))
-	}
-	turnRowsOf(&t, both[:], 8)
-	filterTurned(&t, s, limit, inner)
-	turnColumnsOf(both[:], &t, 8)
-	for i := range 8 {
-		word.PutUint64(cb[at-4+i*stride:], word.Uint64(both[8*i:]))
-		word.PutUint64(cr[at-4+i*stride:], word.Uint64(both[64+8*i:]))
-	}
-}
-
-// chromaDown filters the upper edges of 8 columns at a place of both.
-func (k *kernels) chromaDown(cb, cr []byte, at, stride int, s *strength, limit int32, inner bool) {
-	if !k.vector {
-		scalarEdge(cb, at, stride, 1, 8, s, limit, inner)
-		scalarEdge(cr, at, stride, 1, 8, s, limit, inner)
-		return
-	}
-	var t [8][16]byte
-	word := binary.LittleEndian
-	for i := range t {
-		word.PutUint64(t[i][:], word.Uint64(cb[at+(i-4)*stride:]))
-		word.PutUint64(t[i][8:], word.Uint64(cr[at+(i-4)*stride:]))
-	}
-	filterTurned(&t, s, limit, inner)
-	for i := 1; i < 7; i++ {
-		word.PutUint64(cb[at+(i-4)*stride:], word.Uint64(t[i][:]))
-		word.PutUint64(cr[at+(i-4)*stride:], word.Uint64(t[i][8:]))
-	}
-}
-
-// filterTurned filters the edge between four rows and four.
-func filterTurned(t *[8][16]byte, s *strength, limit int32, inner bool) {
-	edgeRows(&t[4][0], 16, int(limit), int(s.interior), int(s.variance), int(number(inner)))
-}
-
-// turnRowsOf makes rows of the first 8 columns of 16 rows.
-func turnRowsOf(t *[8][16]byte, p []byte, stride int) {
-	_ = p[15*stride+7]
-	turnRows(t, &p[0], stride)
-}
-
-// turnColumnsOf makes the first 8 columns of 16 rows of rows.
-func turnColumnsOf(p []byte, t *[8][16]byte, stride int) {
-	_ = p[15*stride+7]
-	turnColumns(&p[0], t, stride)
-}
 
 // transform makes what a macroblock's coefficients add to its pixels, and returns the largest magnitude of one. Above mostForVector the differences may be
 // others than those of blocks with few coefficients.

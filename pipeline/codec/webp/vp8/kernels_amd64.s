@@ -4,6 +4,40 @@
 
 #include "textflag.h"
 
+DATA edgeUpper<>+0(SB)/1, $0x00
+DATA edgeUpper<>+1(SB)/1, $0x00
+DATA edgeUpper<>+2(SB)/1, $0x00
+DATA edgeUpper<>+3(SB)/1, $0x00
+DATA edgeUpper<>+4(SB)/1, $0x00
+DATA edgeUpper<>+5(SB)/1, $0x00
+DATA edgeUpper<>+6(SB)/1, $0x00
+DATA edgeUpper<>+7(SB)/1, $0x00
+DATA edgeUpper<>+8(SB)/1, $0x00
+DATA edgeUpper<>+9(SB)/1, $0x00
+DATA edgeUpper<>+10(SB)/1, $0x00
+DATA edgeUpper<>+11(SB)/1, $0x00
+DATA edgeUpper<>+12(SB)/1, $0x00
+DATA edgeUpper<>+13(SB)/1, $0x00
+DATA edgeUpper<>+14(SB)/1, $0x00
+DATA edgeUpper<>+15(SB)/1, $0x00
+DATA edgeUpper<>+16(SB)/1, $0xff
+DATA edgeUpper<>+17(SB)/1, $0xff
+DATA edgeUpper<>+18(SB)/1, $0xff
+DATA edgeUpper<>+19(SB)/1, $0xff
+DATA edgeUpper<>+20(SB)/1, $0xff
+DATA edgeUpper<>+21(SB)/1, $0xff
+DATA edgeUpper<>+22(SB)/1, $0xff
+DATA edgeUpper<>+23(SB)/1, $0xff
+DATA edgeUpper<>+24(SB)/1, $0xff
+DATA edgeUpper<>+25(SB)/1, $0xff
+DATA edgeUpper<>+26(SB)/1, $0xff
+DATA edgeUpper<>+27(SB)/1, $0xff
+DATA edgeUpper<>+28(SB)/1, $0xff
+DATA edgeUpper<>+29(SB)/1, $0xff
+DATA edgeUpper<>+30(SB)/1, $0xff
+DATA edgeUpper<>+31(SB)/1, $0xff
+GLOBL edgeUpper<>(SB), RODATA|NOPTR, $32
+
 DATA edgeHigh<>+0(SB)/1, $0x80
 DATA edgeHigh<>+1(SB)/1, $0x80
 DATA edgeHigh<>+2(SB)/1, $0x80
@@ -20,7 +54,23 @@ DATA edgeHigh<>+12(SB)/1, $0x80
 DATA edgeHigh<>+13(SB)/1, $0x80
 DATA edgeHigh<>+14(SB)/1, $0x80
 DATA edgeHigh<>+15(SB)/1, $0x80
-GLOBL edgeHigh<>(SB), RODATA|NOPTR, $16
+DATA edgeHigh<>+16(SB)/1, $0x80
+DATA edgeHigh<>+17(SB)/1, $0x80
+DATA edgeHigh<>+18(SB)/1, $0x80
+DATA edgeHigh<>+19(SB)/1, $0x80
+DATA edgeHigh<>+20(SB)/1, $0x80
+DATA edgeHigh<>+21(SB)/1, $0x80
+DATA edgeHigh<>+22(SB)/1, $0x80
+DATA edgeHigh<>+23(SB)/1, $0x80
+DATA edgeHigh<>+24(SB)/1, $0x80
+DATA edgeHigh<>+25(SB)/1, $0x80
+DATA edgeHigh<>+26(SB)/1, $0x80
+DATA edgeHigh<>+27(SB)/1, $0x80
+DATA edgeHigh<>+28(SB)/1, $0x80
+DATA edgeHigh<>+29(SB)/1, $0x80
+DATA edgeHigh<>+30(SB)/1, $0x80
+DATA edgeHigh<>+31(SB)/1, $0x80
+GLOBL edgeHigh<>(SB), RODATA|NOPTR, $32
 
 DATA edgeEven<>+0(SB)/1, $0xfe
 DATA edgeEven<>+1(SB)/1, $0xfe
@@ -38,7 +88,23 @@ DATA edgeEven<>+12(SB)/1, $0xfe
 DATA edgeEven<>+13(SB)/1, $0xfe
 DATA edgeEven<>+14(SB)/1, $0xfe
 DATA edgeEven<>+15(SB)/1, $0xfe
-GLOBL edgeEven<>(SB), RODATA|NOPTR, $16
+DATA edgeEven<>+16(SB)/1, $0xfe
+DATA edgeEven<>+17(SB)/1, $0xfe
+DATA edgeEven<>+18(SB)/1, $0xfe
+DATA edgeEven<>+19(SB)/1, $0xfe
+DATA edgeEven<>+20(SB)/1, $0xfe
+DATA edgeEven<>+21(SB)/1, $0xfe
+DATA edgeEven<>+22(SB)/1, $0xfe
+DATA edgeEven<>+23(SB)/1, $0xfe
+DATA edgeEven<>+24(SB)/1, $0xfe
+DATA edgeEven<>+25(SB)/1, $0xfe
+DATA edgeEven<>+26(SB)/1, $0xfe
+DATA edgeEven<>+27(SB)/1, $0xfe
+DATA edgeEven<>+28(SB)/1, $0xfe
+DATA edgeEven<>+29(SB)/1, $0xfe
+DATA edgeEven<>+30(SB)/1, $0xfe
+DATA edgeEven<>+31(SB)/1, $0xfe
+GLOBL edgeEven<>(SB), RODATA|NOPTR, $32
 
 DATA edge3<>+0(SB)/1, $0x03
 DATA edge3<>+1(SB)/1, $0x03
@@ -56,7 +122,23 @@ DATA edge3<>+12(SB)/1, $0x03
 DATA edge3<>+13(SB)/1, $0x03
 DATA edge3<>+14(SB)/1, $0x03
 DATA edge3<>+15(SB)/1, $0x03
-GLOBL edge3<>(SB), RODATA|NOPTR, $16
+DATA edge3<>+16(SB)/1, $0x03
+DATA edge3<>+17(SB)/1, $0x03
+DATA edge3<>+18(SB)/1, $0x03
+DATA edge3<>+19(SB)/1, $0x03
+DATA edge3<>+20(SB)/1, $0x03
+DATA edge3<>+21(SB)/1, $0x03
+DATA edge3<>+22(SB)/1, $0x03
+DATA edge3<>+23(SB)/1, $0x03
+DATA edge3<>+24(SB)/1, $0x03
+DATA edge3<>+25(SB)/1, $0x03
+DATA edge3<>+26(SB)/1, $0x03
+DATA edge3<>+27(SB)/1, $0x03
+DATA edge3<>+28(SB)/1, $0x03
+DATA edge3<>+29(SB)/1, $0x03
+DATA edge3<>+30(SB)/1, $0x03
+DATA edge3<>+31(SB)/1, $0x03
+GLOBL edge3<>(SB), RODATA|NOPTR, $32
 
 DATA edge4<>+0(SB)/1, $0x04
 DATA edge4<>+1(SB)/1, $0x04
@@ -74,7 +156,23 @@ DATA edge4<>+12(SB)/1, $0x04
 DATA edge4<>+13(SB)/1, $0x04
 DATA edge4<>+14(SB)/1, $0x04
 DATA edge4<>+15(SB)/1, $0x04
-GLOBL edge4<>(SB), RODATA|NOPTR, $16
+DATA edge4<>+16(SB)/1, $0x04
+DATA edge4<>+17(SB)/1, $0x04
+DATA edge4<>+18(SB)/1, $0x04
+DATA edge4<>+19(SB)/1, $0x04
+DATA edge4<>+20(SB)/1, $0x04
+DATA edge4<>+21(SB)/1, $0x04
+DATA edge4<>+22(SB)/1, $0x04
+DATA edge4<>+23(SB)/1, $0x04
+DATA edge4<>+24(SB)/1, $0x04
+DATA edge4<>+25(SB)/1, $0x04
+DATA edge4<>+26(SB)/1, $0x04
+DATA edge4<>+27(SB)/1, $0x04
+DATA edge4<>+28(SB)/1, $0x04
+DATA edge4<>+29(SB)/1, $0x04
+DATA edge4<>+30(SB)/1, $0x04
+DATA edge4<>+31(SB)/1, $0x04
+GLOBL edge4<>(SB), RODATA|NOPTR, $32
 
 DATA edge64<>+0(SB)/1, $0x40
 DATA edge64<>+1(SB)/1, $0x40
@@ -92,7 +190,23 @@ DATA edge64<>+12(SB)/1, $0x40
 DATA edge64<>+13(SB)/1, $0x40
 DATA edge64<>+14(SB)/1, $0x40
 DATA edge64<>+15(SB)/1, $0x40
-GLOBL edge64<>(SB), RODATA|NOPTR, $16
+DATA edge64<>+16(SB)/1, $0x40
+DATA edge64<>+17(SB)/1, $0x40
+DATA edge64<>+18(SB)/1, $0x40
+DATA edge64<>+19(SB)/1, $0x40
+DATA edge64<>+20(SB)/1, $0x40
+DATA edge64<>+21(SB)/1, $0x40
+DATA edge64<>+22(SB)/1, $0x40
+DATA edge64<>+23(SB)/1, $0x40
+DATA edge64<>+24(SB)/1, $0x40
+DATA edge64<>+25(SB)/1, $0x40
+DATA edge64<>+26(SB)/1, $0x40
+DATA edge64<>+27(SB)/1, $0x40
+DATA edge64<>+28(SB)/1, $0x40
+DATA edge64<>+29(SB)/1, $0x40
+DATA edge64<>+30(SB)/1, $0x40
+DATA edge64<>+31(SB)/1, $0x40
+GLOBL edge64<>(SB), RODATA|NOPTR, $32
 
 DATA edge9<>+0(SB)/2, $0x0900
 DATA edge9<>+2(SB)/2, $0x0900
@@ -130,318 +244,1314 @@ DATA edge63<>+28(SB)/2, $0x003f
 DATA edge63<>+30(SB)/2, $0x003f
 GLOBL edge63<>(SB), RODATA|NOPTR, $32
 
-// func edgeRows(q0 *byte, stride int, limit int, interior int, variance int, inner int)
+// func filterAcross(y *byte, cb *byte, cr *byte, yStride int, cStride int, s *int32, outer int)
 // Requires: AVX, AVX2
-TEXT ·edgeRows(SB), NOSPLIT, $0-48
-	MOVQ         q0+0(FP), AX
-	MOVQ         stride+8(FP), CX
-	LEAQ         (CX)(CX*2), BX
-	MOVQ         AX, DX
-	SUBQ         BX, DX
-	SUBQ         CX, DX
-	VMOVDQU      (DX), X0
-	VMOVDQU      (AX), X4
-	VMOVDQU      (DX)(CX*1), X1
-	VMOVDQU      (AX)(CX*1), X5
-	VMOVDQU      (DX)(CX*2), X2
-	VMOVDQU      (AX)(CX*2), X6
-	VMOVDQU      (DX)(BX*1), X3
-	VMOVDQU      (AX)(BX*1), X7
-	VPXOR        X8, X8, X8
-	VPSUBUSB     X2, X3, X9
-	VPSUBUSB     X3, X2, X10
-	VPOR         X10, X9, X9
-	VPSUBUSB     X5, X4, X10
-	VPSUBUSB     X4, X5, X11
-	VPOR         X11, X10, X10
-	VPMAXUB      X9, X10, X9
-	VPSUBUSB     X0, X1, X10
-	VPSUBUSB     X1, X0, X0
-	VPOR         X0, X10, X10
-	VPMAXUB      X10, X9, X0
-	VPSUBUSB     X1, X2, X10
-	VPSUBUSB     X2, X1, X11
-	VPOR         X11, X10, X10
-	VPMAXUB      X10, X0, X0
-	VPSUBUSB     X7, X6, X10
-	VPSUBUSB     X6, X7, X7
-	VPOR         X7, X10, X10
-	VPMAXUB      X10, X0, X0
-	VPSUBUSB     X6, X5, X7
-	VPSUBUSB     X5, X6, X10
-	VPOR         X10, X7, X7
-	VPMAXUB      X7, X0, X0
-	MOVQ         interior+24(FP), SI
-	VMOVD        SI, X7
-	VPBROADCASTB X7, X7
-	VPSUBUSB     X7, X0, X0
-	VPCMPEQB     X8, X0, X0
-	MOVQ         variance+32(FP), SI
-	VMOVD        SI, X7
-	VPBROADCASTB X7, X7
-	VPSUBUSB     X7, X9, X9
-	VPCMPEQB     X8, X9, X9
-	VPSUBUSB     X3, X4, X7
-	VPSUBUSB     X4, X3, X10
-	VPOR         X10, X7, X7
-	VPSUBUSB     X2, X5, X10
-	VPSUBUSB     X5, X2, X11
-	VPOR         X11, X10, X10
-	VPAND        edgeEven<>+0(SB), X10, X10
-	VPSRLW       $0x01, X10, X10
-	VPADDUSB     X7, X7, X7
-	VPADDUSB     X10, X7, X7
-	MOVQ         limit+16(FP), SI
-	VMOVD        SI, X10
-	VPBROADCASTB X10, X10
-	VPSUBUSB     X10, X7, X7
-	VPCMPEQB     X8, X7, X7
-	VPAND        X7, X0, X0
-	VPXOR        edgeHigh<>+0(SB), X1, X1
-	VPXOR        edgeHigh<>+0(SB), X2, X2
-	VPXOR        edgeHigh<>+0(SB), X3, X3
-	VPXOR        edgeHigh<>+0(SB), X4, X4
-	VPXOR        edgeHigh<>+0(SB), X5, X5
-	VPXOR        edgeHigh<>+0(SB), X6, X6
-	VPSUBSB      X5, X2, X7
-	VPSUBSB      X3, X4, X10
-	MOVQ         inner+40(FP), SI
-	TESTQ        SI, SI
-	JZ           six
-	VPANDN       X7, X9, X7
-	VPADDSB      X10, X7, X7
-	VPADDSB      X10, X7, X7
-	VPADDSB      X10, X7, X7
-	VPAND        X0, X7, X7
-	VPADDSB      edge3<>+0(SB), X7, X0
-	VPADDSB      edge4<>+0(SB), X7, X7
-	VPUNPCKLBW   X0, X8, X1
-	VPUNPCKHBW   X0, X8, X0
-	VPSRAW       $0x0b, X1, X1
-	VPSRAW       $0x0b, X0, X0
-	VPACKSSWB    X0, X1, X0
-	VPUNPCKLBW   X7, X8, X1
-	VPUNPCKHBW   X7, X8, X7
-	VPSRAW       $0x0b, X1, X1
-	VPSRAW       $0x0b, X7, X7
-	VPACKSSWB    X7, X1, X7
-	VPADDSB      X0, X3, X3
-	VPSUBSB      X7, X4, X4
-	VPXOR        edgeHigh<>+0(SB), X7, X7
-	VPAVGB       X8, X7, X7
-	VPSUBB       edge64<>+0(SB), X7, X7
-	VPAND        X9, X7, X7
-	VPADDSB      X7, X2, X2
-	VPSUBSB      X7, X5, X5
-	VPXOR        edgeHigh<>+0(SB), X2, X2
-	VMOVDQU      X2, (DX)(CX*2)
-	VPXOR        edgeHigh<>+0(SB), X3, X3
-	VMOVDQU      X3, (DX)(BX*1)
-	VPXOR        edgeHigh<>+0(SB), X4, X4
-	VMOVDQU      X4, (AX)
-	VPXOR        edgeHigh<>+0(SB), X5, X5
-	VMOVDQU      X5, (AX)(CX*1)
+TEXT ·filterAcross(SB), $512-56
+	MOVQ         yStride+24(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	MOVQ         cStride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         y+0(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), R8
+	LEAQ         (R8)(AX*4), R9
+	MOVQ         cb+8(FP), R10
+	LEAQ         (R10)(DX*4), R11
+	MOVQ         cr+16(FP), R12
+	LEAQ         (R12)(DX*4), R13
+	MOVQ         s+40(FP), R14
+	VPBROADCASTB 4(R14), Y0
+	VMOVDQU      Y0, 384(SP)
+	VPBROADCASTB 8(R14), Y0
+	VMOVDQU      Y0, 416(SP)
+	VPBROADCASTB (R14), Y0
+	VMOVDQU      Y0, 448(SP)
+	VPBROADCASTB (R14), Y0
+	VPADDB       edge4<>+0(SB), Y0, Y0
+	VMOVDQU      Y0, 480(SP)
+	VMOVQ        (SI), X0
+	VPBROADCASTQ (R10), Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VMOVQ        (SI)(AX*2), X1
+	VPBROADCASTQ (R10)(DX*2), Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VMOVQ        (SI)(AX*1), X2
+	VPBROADCASTQ (R10)(DX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPUNPCKLBW   Y2, Y0, Y0
+	VMOVQ        (SI)(CX*1), X2
+	VPBROADCASTQ (R10)(BX*1), Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VPUNPCKLBW   Y2, Y1, Y1
+	VPUNPCKLWD   Y1, Y0, Y2
+	VPUNPCKHWD   Y1, Y0, Y0
+	VMOVQ        (DI), X1
+	VPBROADCASTQ (R11), Y3
+	VPBLENDD     $0xf0, Y3, Y1, Y1
+	VMOVQ        (DI)(AX*2), X3
+	VPBROADCASTQ (R11)(DX*2), Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	VMOVQ        (DI)(AX*1), X4
+	VPBROADCASTQ (R11)(DX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPUNPCKLBW   Y4, Y1, Y1
+	VMOVQ        (DI)(CX*1), X4
+	VPBROADCASTQ (R11)(BX*1), Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VPUNPCKLBW   Y4, Y3, Y3
+	VPUNPCKLWD   Y3, Y1, Y4
+	VPUNPCKHWD   Y3, Y1, Y1
+	VPUNPCKLDQ   Y4, Y2, Y3
+	VPUNPCKHDQ   Y4, Y2, Y2
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VMOVQ        (R8), X1
+	VPBROADCASTQ (R12), Y5
+	VPBLENDD     $0xf0, Y5, Y1, Y1
+	VMOVQ        (R8)(AX*2), X5
+	VPBROADCASTQ (R12)(DX*2), Y6
+	VPBLENDD     $0xf0, Y6, Y5, Y5
+	VMOVQ        (R8)(AX*1), X6
+	VPBROADCASTQ (R12)(DX*1), Y7
+	VPBLENDD     $0xf0, Y7, Y6, Y6
+	VPUNPCKLBW   Y6, Y1, Y1
+	VMOVQ        (R8)(CX*1), X6
+	VPBROADCASTQ (R12)(BX*1), Y7
+	VPBLENDD     $0xf0, Y7, Y6, Y6
+	VPUNPCKLBW   Y6, Y5, Y5
+	VPUNPCKLWD   Y5, Y1, Y6
+	VPUNPCKHWD   Y5, Y1, Y1
+	VMOVQ        (R9), X5
+	VPBROADCASTQ (R13), Y7
+	VPBLENDD     $0xf0, Y7, Y5, Y5
+	VMOVQ        (R9)(AX*2), X7
+	VPBROADCASTQ (R13)(DX*2), Y8
+	VPBLENDD     $0xf0, Y8, Y7, Y7
+	VMOVQ        (R9)(AX*1), X8
+	VPBROADCASTQ (R13)(DX*1), Y9
+	VPBLENDD     $0xf0, Y9, Y8, Y8
+	VPUNPCKLBW   Y8, Y5, Y5
+	VMOVQ        (R9)(CX*1), X8
+	VPBROADCASTQ (R13)(BX*1), Y9
+	VPBLENDD     $0xf0, Y9, Y8, Y8
+	VPUNPCKLBW   Y8, Y7, Y7
+	VPUNPCKLWD   Y7, Y5, Y8
+	VPUNPCKHWD   Y7, Y5, Y5
+	VPUNPCKLDQ   Y8, Y6, Y7
+	VPUNPCKHDQ   Y8, Y6, Y6
+	VPUNPCKLDQ   Y5, Y1, Y8
+	VPUNPCKHDQ   Y5, Y1, Y1
+	VPUNPCKLQDQ  Y7, Y3, Y5
+	VPUNPCKHQDQ  Y7, Y3, Y3
+	VPUNPCKLQDQ  Y6, Y2, Y7
+	VPUNPCKHQDQ  Y6, Y2, Y2
+	VPUNPCKLQDQ  Y8, Y4, Y6
+	VPUNPCKHQDQ  Y8, Y4, Y4
+	VPUNPCKLQDQ  Y1, Y0, Y8
+	VPUNPCKHQDQ  Y1, Y0, Y0
+	VMOVDQU      Y6, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y8, 192(SP)
+	VMOVDQU      Y0, 224(SP)
+	CMPQ         outer+48(FP), $0x00
+	JE           inner
+	VMOVD        -4(SI), X1
+	VPINSRD      $0x01, -4(SI)(AX*1), X1, X1
+	VPINSRD      $0x02, -4(SI)(AX*2), X1, X1
+	VPINSRD      $0x03, -4(SI)(CX*1), X1, X1
+	VMOVD        -4(R10), X0
+	VPINSRD      $0x01, -4(R10)(DX*1), X0, X0
+	VPINSRD      $0x02, -4(R10)(DX*2), X0, X0
+	VPINSRD      $0x03, -4(R10)(BX*1), X0, X0
+	VINSERTI128  $0x01, X0, Y1, Y1
+	VPSHUFB      edgeTurn<>+0(SB), Y1, Y1
+	VMOVD        -4(DI), X4
+	VPINSRD      $0x01, -4(DI)(AX*1), X4, X4
+	VPINSRD      $0x02, -4(DI)(AX*2), X4, X4
+	VPINSRD      $0x03, -4(DI)(CX*1), X4, X4
+	VMOVD        -4(R11), X0
+	VPINSRD      $0x01, -4(R11)(DX*1), X0, X0
+	VPINSRD      $0x02, -4(R11)(DX*2), X0, X0
+	VPINSRD      $0x03, -4(R11)(BX*1), X0, X0
+	VINSERTI128  $0x01, X0, Y4, Y4
+	VPSHUFB      edgeTurn<>+0(SB), Y4, Y4
+	VPUNPCKLDQ   Y4, Y1, Y0
+	VPUNPCKHDQ   Y4, Y1, Y4
+	VMOVD        -4(R8), X6
+	VPINSRD      $0x01, -4(R8)(AX*1), X6, X6
+	VPINSRD      $0x02, -4(R8)(AX*2), X6, X6
+	VPINSRD      $0x03, -4(R8)(CX*1), X6, X6
+	VMOVD        -4(R12), X1
+	VPINSRD      $0x01, -4(R12)(DX*1), X1, X1
+	VPINSRD      $0x02, -4(R12)(DX*2), X1, X1
+	VPINSRD      $0x03, -4(R12)(BX*1), X1, X1
+	VINSERTI128  $0x01, X1, Y6, Y6
+	VPSHUFB      edgeTurn<>+0(SB), Y6, Y6
+	VMOVD        -4(R9), X8
+	VPINSRD      $0x01, -4(R9)(AX*1), X8, X8
+	VPINSRD      $0x02, -4(R9)(AX*2), X8, X8
+	VPINSRD      $0x03, -4(R9)(CX*1), X8, X8
+	VMOVD        -4(R13), X1
+	VPINSRD      $0x01, -4(R13)(DX*1), X1, X1
+	VPINSRD      $0x02, -4(R13)(DX*2), X1, X1
+	VPINSRD      $0x03, -4(R13)(BX*1), X1, X1
+	VINSERTI128  $0x01, X1, Y8, Y8
+	VPSHUFB      edgeTurn<>+0(SB), Y8, Y8
+	VPUNPCKLDQ   Y8, Y6, Y1
+	VPUNPCKHDQ   Y8, Y6, Y6
+	VPUNPCKLQDQ  Y1, Y0, Y8
+	VPUNPCKHQDQ  Y1, Y0, Y0
+	VPUNPCKLQDQ  Y6, Y4, Y1
+	VPUNPCKHQDQ  Y6, Y4, Y4
+	VPXOR        Y6, Y6, Y6
+	VPSUBUSB     Y1, Y4, Y9
+	VPSUBUSB     Y4, Y1, Y10
+	VPOR         Y10, Y9, Y9
+	VPSUBUSB     Y3, Y5, Y10
+	VPSUBUSB     Y5, Y3, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y9, Y10, Y10
+	VPSUBUSB     Y8, Y0, Y9
+	VPSUBUSB     Y0, Y8, Y11
+	VPOR         Y11, Y9, Y9
+	VPMAXUB      Y9, Y10, Y9
+	VPSUBUSB     Y0, Y1, Y11
+	VPSUBUSB     Y1, Y0, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y2, Y7, Y11
+	VPSUBUSB     Y7, Y2, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y7, Y3, Y11
+	VPSUBUSB     Y3, Y7, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     384(SP), Y9, Y9
+	VPSUBUSB     416(SP), Y10, Y10
+	VPCMPEQB     Y6, Y10, Y10
+	VPSUBUSB     Y4, Y5, Y11
+	VPSUBUSB     Y5, Y4, Y12
+	VPOR         Y12, Y11, Y11
+	VPSUBUSB     Y1, Y3, Y12
+	VPSUBUSB     Y3, Y1, Y13
+	VPOR         Y13, Y12, Y12
+	VPAND        edgeEven<>+0(SB), Y12, Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPADDUSB     Y11, Y11, Y11
+	VPADDUSB     Y12, Y11, Y11
+	VPSUBUSB     480(SP), Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPCMPEQB     Y6, Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPSUBSB      Y3, Y1, Y11
+	VPSUBSB      Y4, Y5, Y12
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPAND        Y9, Y11, Y11
+	VPANDN       Y11, Y10, Y9
+	VPAND        Y10, Y11, Y11
+	VPADDSB      edge3<>+0(SB), Y9, Y10
+	VPADDSB      edge4<>+0(SB), Y9, Y9
+	VPUNPCKLBW   Y10, Y6, Y12
+	VPUNPCKHBW   Y10, Y6, Y10
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y10, Y10
+	VPACKSSWB    Y10, Y12, Y10
+	VPUNPCKLBW   Y9, Y6, Y12
+	VPUNPCKHBW   Y9, Y6, Y9
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y9, Y9
+	VPACKSSWB    Y9, Y12, Y9
+	VPADDSB      Y10, Y4, Y4
+	VPSUBSB      Y9, Y5, Y5
+	VPUNPCKLBW   Y11, Y6, Y9
+	VPUNPCKHBW   Y11, Y6, Y6
+	VPMULHW      edge9<>+0(SB), Y9, Y9
+	VPADDW       edge63<>+0(SB), Y9, Y10
+	VPMULHW      edge9<>+0(SB), Y6, Y6
+	VPADDW       edge63<>+0(SB), Y6, Y11
+	VPSRAW       $0x07, Y10, Y12
+	VPSRAW       $0x07, Y11, Y13
+	VPACKSSWB    Y13, Y12, Y12
+	VPADDSB      Y12, Y0, Y0
+	VPSUBSB      Y12, Y7, Y7
+	VPADDW       Y9, Y10, Y10
+	VPADDW       Y6, Y11, Y11
+	VPSRAW       $0x07, Y10, Y12
+	VPSRAW       $0x07, Y11, Y13
+	VPACKSSWB    Y13, Y12, Y12
+	VPADDSB      Y12, Y1, Y1
+	VPSUBSB      Y12, Y3, Y3
+	VPADDW       Y9, Y10, Y10
+	VPADDW       Y6, Y11, Y11
+	VPSRAW       $0x07, Y10, Y6
+	VPSRAW       $0x07, Y11, Y9
+	VPACKSSWB    Y9, Y6, Y6
+	VPADDSB      Y6, Y4, Y4
+	VPSUBSB      Y6, Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPUNPCKLBW   Y0, Y8, Y6
+	VPUNPCKHBW   Y0, Y8, Y8
+	VPUNPCKLBW   Y4, Y1, Y0
+	VPUNPCKHBW   Y4, Y1, Y1
+	VPUNPCKLWD   Y0, Y6, Y4
+	VPUNPCKHWD   Y0, Y6, Y0
+	VMOVD        X4, -4(SI)
+	VPEXTRD      $0x01, X4, -4(SI)(AX*1)
+	VPEXTRD      $0x02, X4, -4(SI)(AX*2)
+	VPEXTRD      $0x03, X4, -4(SI)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X4
+	VMOVD        X4, -4(R10)
+	VPEXTRD      $0x01, X4, -4(R10)(DX*1)
+	VPEXTRD      $0x02, X4, -4(R10)(DX*2)
+	VPEXTRD      $0x03, X4, -4(R10)(BX*1)
+	VMOVD        X0, -4(DI)
+	VPEXTRD      $0x01, X0, -4(DI)(AX*1)
+	VPEXTRD      $0x02, X0, -4(DI)(AX*2)
+	VPEXTRD      $0x03, X0, -4(DI)(CX*1)
+	VEXTRACTI128 $0x01, Y0, X0
+	VMOVD        X0, -4(R11)
+	VPEXTRD      $0x01, X0, -4(R11)(DX*1)
+	VPEXTRD      $0x02, X0, -4(R11)(DX*2)
+	VPEXTRD      $0x03, X0, -4(R11)(BX*1)
+	VPUNPCKLWD   Y1, Y8, Y0
+	VPUNPCKHWD   Y1, Y8, Y1
+	VMOVD        X0, -4(R8)
+	VPEXTRD      $0x01, X0, -4(R8)(AX*1)
+	VPEXTRD      $0x02, X0, -4(R8)(AX*2)
+	VPEXTRD      $0x03, X0, -4(R8)(CX*1)
+	VEXTRACTI128 $0x01, Y0, X0
+	VMOVD        X0, -4(R12)
+	VPEXTRD      $0x01, X0, -4(R12)(DX*1)
+	VPEXTRD      $0x02, X0, -4(R12)(DX*2)
+	VPEXTRD      $0x03, X0, -4(R12)(BX*1)
+	VMOVD        X1, -4(R9)
+	VPEXTRD      $0x01, X1, -4(R9)(AX*1)
+	VPEXTRD      $0x02, X1, -4(R9)(AX*2)
+	VPEXTRD      $0x03, X1, -4(R9)(CX*1)
+	VEXTRACTI128 $0x01, Y1, X1
+	VMOVD        X1, -4(R13)
+	VPEXTRD      $0x01, X1, -4(R13)(DX*1)
+	VPEXTRD      $0x02, X1, -4(R13)(DX*2)
+	VPEXTRD      $0x03, X1, -4(R13)(BX*1)
+
+inner:
+	MOVQ         s+40(FP), R14
+	CMPB         12(R14), $0x00
+	JE           done
+	VMOVDQU      128(SP), Y0
+	VMOVDQU      160(SP), Y1
+	VMOVDQU      192(SP), Y4
+	VMOVDQU      224(SP), Y6
+	VPXOR        Y8, Y8, Y8
+	VPSUBUSB     Y7, Y2, Y9
+	VPSUBUSB     Y2, Y7, Y10
+	VPOR         Y10, Y9, Y9
+	VPSUBUSB     Y1, Y0, Y10
+	VPSUBUSB     Y0, Y1, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y9, Y10, Y10
+	VPSUBUSB     Y5, Y3, Y9
+	VPSUBUSB     Y3, Y5, Y11
+	VPOR         Y11, Y9, Y9
+	VPMAXUB      Y9, Y10, Y9
+	VPSUBUSB     Y3, Y7, Y11
+	VPSUBUSB     Y7, Y3, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y6, Y4, Y11
+	VPSUBUSB     Y4, Y6, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y4, Y1, Y11
+	VPSUBUSB     Y1, Y4, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     384(SP), Y9, Y9
+	VPSUBUSB     416(SP), Y10, Y10
+	VPCMPEQB     Y8, Y10, Y10
+	VPSUBUSB     Y2, Y0, Y11
+	VPSUBUSB     Y0, Y2, Y12
+	VPOR         Y12, Y11, Y11
+	VPSUBUSB     Y7, Y1, Y12
+	VPSUBUSB     Y1, Y7, Y13
+	VPOR         Y13, Y12, Y12
+	VPAND        edgeEven<>+0(SB), Y12, Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPADDUSB     Y11, Y11, Y11
+	VPADDUSB     Y12, Y11, Y11
+	VPSUBUSB     448(SP), Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPCMPEQB     Y8, Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPSUBSB      Y1, Y7, Y11
+	VPSUBSB      Y2, Y0, Y12
+	VPANDN       Y11, Y10, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPAND        Y9, Y11, Y11
+	VPADDSB      edge3<>+0(SB), Y11, Y9
+	VPADDSB      edge4<>+0(SB), Y11, Y11
+	VPUNPCKLBW   Y9, Y8, Y12
+	VPUNPCKHBW   Y9, Y8, Y9
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y9, Y9
+	VPACKSSWB    Y9, Y12, Y9
+	VPUNPCKLBW   Y11, Y8, Y12
+	VPUNPCKHBW   Y11, Y8, Y11
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y11, Y11
+	VPACKSSWB    Y11, Y12, Y11
+	VPADDSB      Y9, Y2, Y2
+	VPSUBSB      Y11, Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y11, Y11
+	VPAVGB       Y8, Y11, Y11
+	VPSUBB       edge64<>+0(SB), Y11, Y11
+	VPAND        Y10, Y11, Y11
+	VPADDSB      Y11, Y7, Y7
+	VPSUBSB      Y11, Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VMOVDQU      Y5, (SP)
+	VMOVDQU      Y3, 32(SP)
+	VMOVDQU      Y7, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVQ        8(SI), X2
+	VMOVQ        8(SI)(AX*2), X3
+	VMOVQ        8(SI)(AX*1), X5
+	VPUNPCKLBW   Y5, Y2, Y2
+	VMOVQ        8(SI)(CX*1), X5
+	VPUNPCKLBW   Y5, Y3, Y3
+	VPUNPCKLWD   Y3, Y2, Y5
+	VPUNPCKHWD   Y3, Y2, Y2
+	VMOVQ        8(DI), X3
+	VMOVQ        8(DI)(AX*2), X7
+	VMOVQ        8(DI)(AX*1), X8
+	VPUNPCKLBW   Y8, Y3, Y3
+	VMOVQ        8(DI)(CX*1), X8
+	VPUNPCKLBW   Y8, Y7, Y7
+	VPUNPCKLWD   Y7, Y3, Y8
+	VPUNPCKHWD   Y7, Y3, Y3
+	VPUNPCKLDQ   Y8, Y5, Y7
+	VPUNPCKHDQ   Y8, Y5, Y5
+	VPUNPCKLDQ   Y3, Y2, Y8
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VMOVQ        8(R8), X3
+	VMOVQ        8(R8)(AX*2), X9
+	VMOVQ        8(R8)(AX*1), X10
+	VPUNPCKLBW   Y10, Y3, Y3
+	VMOVQ        8(R8)(CX*1), X10
+	VPUNPCKLBW   Y10, Y9, Y9
+	VPUNPCKLWD   Y9, Y3, Y10
+	VPUNPCKHWD   Y9, Y3, Y3
+	VMOVQ        8(R9), X9
+	VMOVQ        8(R9)(AX*2), X11
+	VMOVQ        8(R9)(AX*1), X12
+	VPUNPCKLBW   Y12, Y9, Y9
+	VMOVQ        8(R9)(CX*1), X12
+	VPUNPCKLBW   Y12, Y11, Y11
+	VPUNPCKLWD   Y11, Y9, Y12
+	VPUNPCKHWD   Y11, Y9, Y9
+	VPUNPCKLDQ   Y12, Y10, Y11
+	VPUNPCKHDQ   Y12, Y10, Y10
+	VPUNPCKLDQ   Y9, Y3, Y12
+	VPUNPCKHDQ   Y9, Y3, Y3
+	VPUNPCKLQDQ  Y11, Y7, Y9
+	VPUNPCKHQDQ  Y11, Y7, Y7
+	VPUNPCKLQDQ  Y10, Y5, Y11
+	VPUNPCKHQDQ  Y10, Y5, Y5
+	VPUNPCKLQDQ  Y12, Y8, Y10
+	VPUNPCKHQDQ  Y12, Y8, Y8
+	VPUNPCKLQDQ  Y3, Y2, Y12
+	VPUNPCKHQDQ  Y3, Y2, Y2
+	VMOVDQU      Y10, 256(SP)
+	VMOVDQU      Y8, 288(SP)
+	VMOVDQU      Y12, 320(SP)
+	VMOVDQU      Y2, 352(SP)
+	VPOR         edgeUpper<>+0(SB), Y7, Y7
+	VPXOR        Y2, Y2, Y2
+	VPSUBUSB     Y4, Y6, Y3
+	VPSUBUSB     Y6, Y4, Y8
+	VPOR         Y8, Y3, Y3
+	VPSUBUSB     Y7, Y9, Y8
+	VPSUBUSB     Y9, Y7, Y10
+	VPOR         Y10, Y8, Y8
+	VPMAXUB      Y3, Y8, Y8
+	VPSUBUSB     Y0, Y1, Y3
+	VPSUBUSB     Y1, Y0, Y10
+	VPOR         Y10, Y3, Y3
+	VPMAXUB      Y3, Y8, Y3
+	VPSUBUSB     Y1, Y4, Y10
+	VPSUBUSB     Y4, Y1, Y12
+	VPOR         Y12, Y10, Y10
+	VPMAXUB      Y10, Y3, Y3
+	VPSUBUSB     Y5, Y11, Y10
+	VPSUBUSB     Y11, Y5, Y12
+	VPOR         Y12, Y10, Y10
+	VPMAXUB      Y10, Y3, Y3
+	VPSUBUSB     Y11, Y7, Y10
+	VPSUBUSB     Y7, Y11, Y12
+	VPOR         Y12, Y10, Y10
+	VPMAXUB      Y10, Y3, Y3
+	VPSUBUSB     384(SP), Y3, Y3
+	VPSUBUSB     416(SP), Y8, Y8
+	VPCMPEQB     Y2, Y8, Y8
+	VPSUBUSB     Y6, Y9, Y10
+	VPSUBUSB     Y9, Y6, Y12
+	VPOR         Y12, Y10, Y10
+	VPSUBUSB     Y4, Y7, Y12
+	VPSUBUSB     Y7, Y4, Y13
+	VPOR         Y13, Y12, Y12
+	VPAND        edgeEven<>+0(SB), Y12, Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPADDUSB     Y10, Y10, Y10
+	VPADDUSB     Y12, Y10, Y10
+	VPSUBUSB     448(SP), Y10, Y10
+	VPOR         Y10, Y3, Y3
+	VPCMPEQB     Y2, Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPSUBSB      Y7, Y4, Y10
+	VPSUBSB      Y6, Y9, Y12
+	VPANDN       Y10, Y8, Y10
+	VPADDSB      Y12, Y10, Y10
+	VPADDSB      Y12, Y10, Y10
+	VPADDSB      Y12, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPADDSB      edge3<>+0(SB), Y10, Y3
+	VPADDSB      edge4<>+0(SB), Y10, Y10
+	VPUNPCKLBW   Y3, Y2, Y12
+	VPUNPCKHBW   Y3, Y2, Y3
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y3, Y3
+	VPACKSSWB    Y3, Y12, Y3
+	VPUNPCKLBW   Y10, Y2, Y12
+	VPUNPCKHBW   Y10, Y2, Y10
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y10, Y10
+	VPACKSSWB    Y10, Y12, Y10
+	VPADDSB      Y3, Y6, Y6
+	VPSUBSB      Y10, Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y10, Y10
+	VPAVGB       Y2, Y10, Y10
+	VPSUBB       edge64<>+0(SB), Y10, Y10
+	VPAND        Y8, Y10, Y10
+	VPADDSB      Y10, Y4, Y4
+	VPSUBSB      Y10, Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VMOVDQU      Y0, 128(SP)
+	VMOVDQU      Y1, 160(SP)
+	VMOVDQU      Y4, 192(SP)
+	VMOVDQU      Y6, 224(SP)
+	VMOVDQU      256(SP), Y0
+	VMOVDQU      288(SP), Y1
+	VMOVDQU      320(SP), Y2
+	VMOVDQU      352(SP), Y3
+	VPXOR        Y4, Y4, Y4
+	VPSUBUSB     Y11, Y5, Y6
+	VPSUBUSB     Y5, Y11, Y8
+	VPOR         Y8, Y6, Y6
+	VPSUBUSB     Y1, Y0, Y8
+	VPSUBUSB     Y0, Y1, Y10
+	VPOR         Y10, Y8, Y8
+	VPMAXUB      Y6, Y8, Y8
+	VPSUBUSB     Y9, Y7, Y6
+	VPSUBUSB     Y7, Y9, Y10
+	VPOR         Y10, Y6, Y6
+	VPMAXUB      Y6, Y8, Y6
+	VPSUBUSB     Y7, Y11, Y10
+	VPSUBUSB     Y11, Y7, Y12
+	VPOR         Y12, Y10, Y10
+	VPMAXUB      Y10, Y6, Y6
+	VPSUBUSB     Y3, Y2, Y10
+	VPSUBUSB     Y2, Y3, Y12
+	VPOR         Y12, Y10, Y10
+	VPMAXUB      Y10, Y6, Y6
+	VPSUBUSB     Y2, Y1, Y10
+	VPSUBUSB     Y1, Y2, Y12
+	VPOR         Y12, Y10, Y10
+	VPMAXUB      Y10, Y6, Y6
+	VPSUBUSB     384(SP), Y6, Y6
+	VPSUBUSB     416(SP), Y8, Y8
+	VPCMPEQB     Y4, Y8, Y8
+	VPSUBUSB     Y5, Y0, Y10
+	VPSUBUSB     Y0, Y5, Y12
+	VPOR         Y12, Y10, Y10
+	VPSUBUSB     Y11, Y1, Y12
+	VPSUBUSB     Y1, Y11, Y13
+	VPOR         Y13, Y12, Y12
+	VPAND        edgeEven<>+0(SB), Y12, Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPADDUSB     Y10, Y10, Y10
+	VPADDUSB     Y12, Y10, Y10
+	VPSUBUSB     448(SP), Y10, Y10
+	VPOR         Y10, Y6, Y6
+	VPCMPEQB     Y4, Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y11, Y11
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPSUBSB      Y1, Y11, Y10
+	VPSUBSB      Y5, Y0, Y12
+	VPANDN       Y10, Y8, Y10
+	VPADDSB      Y12, Y10, Y10
+	VPADDSB      Y12, Y10, Y10
+	VPADDSB      Y12, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VPADDSB      edge3<>+0(SB), Y10, Y6
+	VPADDSB      edge4<>+0(SB), Y10, Y10
+	VPUNPCKLBW   Y6, Y4, Y12
+	VPUNPCKHBW   Y6, Y4, Y6
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y6, Y6
+	VPACKSSWB    Y6, Y12, Y6
+	VPUNPCKLBW   Y10, Y4, Y12
+	VPUNPCKHBW   Y10, Y4, Y10
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y10, Y10
+	VPACKSSWB    Y10, Y12, Y10
+	VPADDSB      Y6, Y5, Y5
+	VPSUBSB      Y10, Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y10, Y10
+	VPAVGB       Y4, Y10, Y10
+	VPSUBB       edge64<>+0(SB), Y10, Y10
+	VPAND        Y8, Y10, Y10
+	VPADDSB      Y10, Y11, Y11
+	VPSUBSB      Y10, Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y11, Y11
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPUNPCKLBW   Y7, Y9, Y4
+	VPUNPCKHBW   Y7, Y9, Y6
+	VPUNPCKLBW   Y5, Y11, Y7
+	VPUNPCKHBW   Y5, Y11, Y5
+	VPUNPCKLBW   Y1, Y0, Y8
+	VPUNPCKHBW   Y1, Y0, Y0
+	VPUNPCKLBW   Y3, Y2, Y1
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLWD   Y7, Y4, Y3
+	VPUNPCKHWD   Y7, Y4, Y4
+	VPUNPCKLWD   Y1, Y8, Y7
+	VPUNPCKHWD   Y1, Y8, Y1
+	VPUNPCKLDQ   Y7, Y3, Y8
+	VPUNPCKHDQ   Y7, Y3, Y3
+	VPUNPCKLDQ   Y1, Y4, Y7
+	VPUNPCKHDQ   Y1, Y4, Y1
+	VPUNPCKLWD   Y5, Y6, Y4
+	VPUNPCKHWD   Y5, Y6, Y5
+	VPUNPCKLWD   Y2, Y0, Y6
+	VPUNPCKHWD   Y2, Y0, Y0
+	VPUNPCKLDQ   Y6, Y4, Y2
+	VPUNPCKHDQ   Y6, Y4, Y4
+	VPUNPCKLDQ   Y0, Y5, Y6
+	VPUNPCKHDQ   Y0, Y5, Y0
+	VMOVDQU      X8, 256(SP)
+	VMOVDQU      X3, 272(SP)
+	VMOVDQU      X7, 288(SP)
+	VMOVDQU      X1, 304(SP)
+	VMOVDQU      X2, 320(SP)
+	VMOVDQU      X4, 336(SP)
+	VMOVDQU      X6, 352(SP)
+	VMOVDQU      X0, 368(SP)
+	VMOVDQU      (SP), Y0
+	VMOVDQU      32(SP), Y1
+	VMOVDQU      64(SP), Y2
+	VMOVDQU      96(SP), Y3
+	VMOVDQU      128(SP), Y4
+	VMOVDQU      160(SP), Y5
+	VMOVDQU      192(SP), Y6
+	VMOVDQU      224(SP), Y7
+	VPUNPCKLBW   Y1, Y0, Y8
+	VPUNPCKHBW   Y1, Y0, Y0
+	VPUNPCKLBW   Y3, Y2, Y1
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLBW   Y7, Y6, Y5
+	VPUNPCKHBW   Y7, Y6, Y6
+	VPUNPCKLWD   Y1, Y8, Y7
+	VPUNPCKHWD   Y1, Y8, Y1
+	VPUNPCKLWD   Y5, Y3, Y8
+	VPUNPCKHWD   Y5, Y3, Y3
+	VPUNPCKLDQ   Y8, Y7, Y5
+	VPUNPCKHDQ   Y8, Y7, Y7
+	VPUNPCKLDQ   Y3, Y1, Y8
+	VPUNPCKHDQ   Y3, Y1, Y1
+	VPUNPCKLWD   Y2, Y0, Y3
+	VPUNPCKHWD   Y2, Y0, Y0
+	VPUNPCKLWD   Y6, Y4, Y2
+	VPUNPCKHWD   Y6, Y4, Y4
+	VPUNPCKLDQ   Y2, Y3, Y6
+	VPUNPCKHDQ   Y2, Y3, Y2
+	VPUNPCKLDQ   Y4, Y0, Y3
+	VPUNPCKHDQ   Y4, Y0, Y0
+	VPUNPCKLQDQ  256(SP), X5, X4
+	VMOVDQU      X4, (SI)
+	VPUNPCKHQDQ  256(SP), X5, X4
+	VMOVDQU      X4, (SI)(AX*1)
+	VEXTRACTI128 $0x01, Y5, X4
+	VMOVQ        X4, (R10)
+	VMOVHPS      X4, (R10)(DX*1)
+	VPUNPCKLQDQ  272(SP), X7, X4
+	VMOVDQU      X4, (SI)(AX*2)
+	VPUNPCKHQDQ  272(SP), X7, X4
+	VMOVDQU      X4, (SI)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X4
+	VMOVQ        X4, (R10)(DX*2)
+	VMOVHPS      X4, (R10)(BX*1)
+	VPUNPCKLQDQ  288(SP), X8, X4
+	VMOVDQU      X4, (DI)
+	VPUNPCKHQDQ  288(SP), X8, X4
+	VMOVDQU      X4, (DI)(AX*1)
+	VEXTRACTI128 $0x01, Y8, X4
+	VMOVQ        X4, (R11)
+	VMOVHPS      X4, (R11)(DX*1)
+	VPUNPCKLQDQ  304(SP), X1, X4
+	VMOVDQU      X4, (DI)(AX*2)
+	VPUNPCKHQDQ  304(SP), X1, X4
+	VMOVDQU      X4, (DI)(CX*1)
+	VEXTRACTI128 $0x01, Y1, X4
+	VMOVQ        X4, (R11)(DX*2)
+	VMOVHPS      X4, (R11)(BX*1)
+	VPUNPCKLQDQ  320(SP), X6, X1
+	VMOVDQU      X1, (R8)
+	VPUNPCKHQDQ  320(SP), X6, X1
+	VMOVDQU      X1, (R8)(AX*1)
+	VEXTRACTI128 $0x01, Y6, X1
+	VMOVQ        X1, (R12)
+	VMOVHPS      X1, (R12)(DX*1)
+	VPUNPCKLQDQ  336(SP), X2, X1
+	VMOVDQU      X1, (R8)(AX*2)
+	VPUNPCKHQDQ  336(SP), X2, X1
+	VMOVDQU      X1, (R8)(CX*1)
+	VEXTRACTI128 $0x01, Y2, X1
+	VMOVQ        X1, (R12)(DX*2)
+	VMOVHPS      X1, (R12)(BX*1)
+	VPUNPCKLQDQ  352(SP), X3, X1
+	VMOVDQU      X1, (R9)
+	VPUNPCKHQDQ  352(SP), X3, X1
+	VMOVDQU      X1, (R9)(AX*1)
+	VEXTRACTI128 $0x01, Y3, X1
+	VMOVQ        X1, (R13)
+	VMOVHPS      X1, (R13)(DX*1)
+	VPUNPCKLQDQ  368(SP), X0, X1
+	VMOVDQU      X1, (R9)(AX*2)
+	VPUNPCKHQDQ  368(SP), X0, X1
+	VMOVDQU      X1, (R9)(CX*1)
+	VEXTRACTI128 $0x01, Y0, X1
+	VMOVQ        X1, (R13)(DX*2)
+	VMOVHPS      X1, (R13)(BX*1)
+	VZEROUPPER
 	RET
 
-six:
-	VPADDSB    X10, X7, X7
-	VPADDSB    X10, X7, X7
-	VPADDSB    X10, X7, X7
-	VPAND      X0, X7, X7
-	VPANDN     X7, X9, X0
-	VPAND      X9, X7, X7
-	VPADDSB    edge3<>+0(SB), X0, X9
-	VPADDSB    edge4<>+0(SB), X0, X0
-	VPUNPCKLBW X9, X8, X10
-	VPUNPCKHBW X9, X8, X9
-	VPSRAW     $0x0b, X10, X10
-	VPSRAW     $0x0b, X9, X9
-	VPACKSSWB  X9, X10, X9
-	VPUNPCKLBW X0, X8, X10
-	VPUNPCKHBW X0, X8, X0
-	VPSRAW     $0x0b, X10, X10
-	VPSRAW     $0x0b, X0, X0
-	VPACKSSWB  X0, X10, X0
-	VPADDSB    X9, X3, X3
-	VPSUBSB    X0, X4, X4
-	VPUNPCKLBW X7, X8, X0
-	VPUNPCKHBW X7, X8, X7
-	VPMULHW    edge9<>+0(SB), X0, X0
-	VPADDW     edge63<>+0(SB), X0, X8
-	VPMULHW    edge9<>+0(SB), X7, X7
-	VPADDW     edge63<>+0(SB), X7, X9
-	VPSRAW     $0x07, X8, X10
-	VPSRAW     $0x07, X9, X11
-	VPACKSSWB  X11, X10, X10
-	VPADDSB    X10, X1, X1
-	VPSUBSB    X10, X6, X6
-	VPADDW     X0, X8, X8
-	VPADDW     X7, X9, X9
-	VPSRAW     $0x07, X8, X10
-	VPSRAW     $0x07, X9, X11
-	VPACKSSWB  X11, X10, X10
-	VPADDSB    X10, X2, X2
-	VPSUBSB    X10, X5, X5
-	VPADDW     X0, X8, X8
-	VPADDW     X7, X9, X9
-	VPSRAW     $0x07, X8, X0
-	VPSRAW     $0x07, X9, X7
-	VPACKSSWB  X7, X0, X0
-	VPADDSB    X0, X3, X3
-	VPSUBSB    X0, X4, X4
-	VPXOR      edgeHigh<>+0(SB), X1, X1
-	VMOVDQU    X1, (DX)(CX*1)
-	VPXOR      edgeHigh<>+0(SB), X2, X2
-	VMOVDQU    X2, (DX)(CX*2)
-	VPXOR      edgeHigh<>+0(SB), X3, X3
-	VMOVDQU    X3, (DX)(BX*1)
-	VPXOR      edgeHigh<>+0(SB), X4, X4
-	VMOVDQU    X4, (AX)
-	VPXOR      edgeHigh<>+0(SB), X5, X5
-	VMOVDQU    X5, (AX)(CX*1)
-	VPXOR      edgeHigh<>+0(SB), X6, X6
-	VMOVDQU    X6, (AX)(CX*2)
+done:
+	VPUNPCKLBW   Y3, Y5, Y0
+	VPUNPCKHBW   Y3, Y5, Y3
+	VPUNPCKLBW   Y2, Y7, Y1
+	VPUNPCKHBW   Y2, Y7, Y2
+	VPUNPCKLWD   Y1, Y0, Y4
+	VPUNPCKHWD   Y1, Y0, Y0
+	VMOVD        X4, (SI)
+	VPEXTRD      $0x01, X4, (SI)(AX*1)
+	VPEXTRD      $0x02, X4, (SI)(AX*2)
+	VPEXTRD      $0x03, X4, (SI)(CX*1)
+	VEXTRACTI128 $0x01, Y4, X4
+	VMOVD        X4, (R10)
+	VPEXTRD      $0x01, X4, (R10)(DX*1)
+	VPEXTRD      $0x02, X4, (R10)(DX*2)
+	VPEXTRD      $0x03, X4, (R10)(BX*1)
+	VMOVD        X0, (DI)
+	VPEXTRD      $0x01, X0, (DI)(AX*1)
+	VPEXTRD      $0x02, X0, (DI)(AX*2)
+	VPEXTRD      $0x03, X0, (DI)(CX*1)
+	VEXTRACTI128 $0x01, Y0, X0
+	VMOVD        X0, (R11)
+	VPEXTRD      $0x01, X0, (R11)(DX*1)
+	VPEXTRD      $0x02, X0, (R11)(DX*2)
+	VPEXTRD      $0x03, X0, (R11)(BX*1)
+	VPUNPCKLWD   Y2, Y3, Y0
+	VPUNPCKHWD   Y2, Y3, Y1
+	VMOVD        X0, (R8)
+	VPEXTRD      $0x01, X0, (R8)(AX*1)
+	VPEXTRD      $0x02, X0, (R8)(AX*2)
+	VPEXTRD      $0x03, X0, (R8)(CX*1)
+	VEXTRACTI128 $0x01, Y0, X0
+	VMOVD        X0, (R12)
+	VPEXTRD      $0x01, X0, (R12)(DX*1)
+	VPEXTRD      $0x02, X0, (R12)(DX*2)
+	VPEXTRD      $0x03, X0, (R12)(BX*1)
+	VMOVD        X1, (R9)
+	VPEXTRD      $0x01, X1, (R9)(AX*1)
+	VPEXTRD      $0x02, X1, (R9)(AX*2)
+	VPEXTRD      $0x03, X1, (R9)(CX*1)
+	VEXTRACTI128 $0x01, Y1, X1
+	VMOVD        X1, (R13)
+	VPEXTRD      $0x01, X1, (R13)(DX*1)
+	VPEXTRD      $0x02, X1, (R13)(DX*2)
+	VPEXTRD      $0x03, X1, (R13)(BX*1)
+	VZEROUPPER
 	RET
 
-// func turnRows(dst *[8][16]byte, src *byte, stride int)
-// Requires: AVX
-TEXT ·turnRows(SB), NOSPLIT, $0-24
-	MOVQ        dst+0(FP), AX
-	MOVQ        src+8(FP), CX
-	MOVQ        stride+16(FP), DX
-	LEAQ        (DX)(DX*2), BX
-	VMOVQ       (CX), X0
-	VMOVQ       (CX)(DX*1), X2
-	VPUNPCKLBW  X2, X0, X0
-	VMOVQ       (CX)(DX*2), X1
-	VMOVQ       (CX)(BX*1), X2
-	VPUNPCKLBW  X2, X1, X1
-	LEAQ        (CX)(DX*4), CX
-	VPUNPCKLWD  X1, X0, X2
-	VPUNPCKHWD  X1, X0, X0
-	VMOVQ       (CX), X1
-	VMOVQ       (CX)(DX*1), X4
-	VPUNPCKLBW  X4, X1, X1
-	VMOVQ       (CX)(DX*2), X3
-	VMOVQ       (CX)(BX*1), X4
-	VPUNPCKLBW  X4, X3, X3
-	LEAQ        (CX)(DX*4), CX
-	VPUNPCKLWD  X3, X1, X4
-	VPUNPCKHWD  X3, X1, X1
-	VPUNPCKLDQ  X4, X2, X3
-	VPUNPCKHDQ  X4, X2, X2
-	VPUNPCKLDQ  X1, X0, X4
-	VPUNPCKHDQ  X1, X0, X0
-	VMOVQ       (CX), X1
-	VMOVQ       (CX)(DX*1), X6
-	VPUNPCKLBW  X6, X1, X1
-	VMOVQ       (CX)(DX*2), X5
-	VMOVQ       (CX)(BX*1), X6
-	VPUNPCKLBW  X6, X5, X5
-	LEAQ        (CX)(DX*4), CX
-	VPUNPCKLWD  X5, X1, X6
-	VPUNPCKHWD  X5, X1, X1
-	VMOVQ       (CX), X5
-	VMOVQ       (CX)(DX*1), X8
-	VPUNPCKLBW  X8, X5, X5
-	VMOVQ       (CX)(DX*2), X7
-	VMOVQ       (CX)(BX*1), X8
-	VPUNPCKLBW  X8, X7, X7
-	LEAQ        (CX)(DX*4), CX
-	VPUNPCKLWD  X7, X5, X8
-	VPUNPCKHWD  X7, X5, X5
-	VPUNPCKLDQ  X8, X6, X7
-	VPUNPCKHDQ  X8, X6, X6
-	VPUNPCKLDQ  X5, X1, X8
-	VPUNPCKHDQ  X5, X1, X1
-	VPUNPCKLQDQ X7, X3, X5
-	VMOVDQU     X5, (AX)
-	VPUNPCKHQDQ X7, X3, X5
-	VMOVDQU     X5, 16(AX)
-	VPUNPCKLQDQ X6, X2, X3
-	VMOVDQU     X3, 32(AX)
-	VPUNPCKHQDQ X6, X2, X3
-	VMOVDQU     X3, 48(AX)
-	VPUNPCKLQDQ X8, X4, X2
-	VMOVDQU     X2, 64(AX)
-	VPUNPCKHQDQ X8, X4, X2
-	VMOVDQU     X2, 80(AX)
-	VPUNPCKLQDQ X1, X0, X2
-	VMOVDQU     X2, 96(AX)
-	VPUNPCKHQDQ X1, X0, X2
-	VMOVDQU     X2, 112(AX)
+DATA edgeTurn<>+0(SB)/1, $0x00
+DATA edgeTurn<>+1(SB)/1, $0x04
+DATA edgeTurn<>+2(SB)/1, $0x08
+DATA edgeTurn<>+3(SB)/1, $0x0c
+DATA edgeTurn<>+4(SB)/1, $0x01
+DATA edgeTurn<>+5(SB)/1, $0x05
+DATA edgeTurn<>+6(SB)/1, $0x09
+DATA edgeTurn<>+7(SB)/1, $0x0d
+DATA edgeTurn<>+8(SB)/1, $0x02
+DATA edgeTurn<>+9(SB)/1, $0x06
+DATA edgeTurn<>+10(SB)/1, $0x0a
+DATA edgeTurn<>+11(SB)/1, $0x0e
+DATA edgeTurn<>+12(SB)/1, $0x03
+DATA edgeTurn<>+13(SB)/1, $0x07
+DATA edgeTurn<>+14(SB)/1, $0x0b
+DATA edgeTurn<>+15(SB)/1, $0x0f
+DATA edgeTurn<>+16(SB)/1, $0x00
+DATA edgeTurn<>+17(SB)/1, $0x04
+DATA edgeTurn<>+18(SB)/1, $0x08
+DATA edgeTurn<>+19(SB)/1, $0x0c
+DATA edgeTurn<>+20(SB)/1, $0x01
+DATA edgeTurn<>+21(SB)/1, $0x05
+DATA edgeTurn<>+22(SB)/1, $0x09
+DATA edgeTurn<>+23(SB)/1, $0x0d
+DATA edgeTurn<>+24(SB)/1, $0x02
+DATA edgeTurn<>+25(SB)/1, $0x06
+DATA edgeTurn<>+26(SB)/1, $0x0a
+DATA edgeTurn<>+27(SB)/1, $0x0e
+DATA edgeTurn<>+28(SB)/1, $0x03
+DATA edgeTurn<>+29(SB)/1, $0x07
+DATA edgeTurn<>+30(SB)/1, $0x0b
+DATA edgeTurn<>+31(SB)/1, $0x0f
+GLOBL edgeTurn<>(SB), RODATA|NOPTR, $32
+
+// func filterDown(y *byte, cb *byte, cr *byte, yStride int, cStride int, s *int32, outer int)
+// Requires: AVX, AVX2
+TEXT ·filterDown(SB), NOSPLIT, $128-56
+	MOVQ         yStride+24(FP), AX
+	LEAQ         (AX)(AX*2), CX
+	MOVQ         cStride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         y+0(FP), SI
+	MOVQ         SI, DI
+	MOVQ         AX, R8
+	SHLQ         $0x02, R8
+	SUBQ         R8, DI
+	MOVQ         cb+8(FP), R8
+	MOVQ         R8, R9
+	MOVQ         DX, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R9
+	MOVQ         cr+16(FP), R10
+	MOVQ         R10, R11
+	MOVQ         DX, R12
+	SHLQ         $0x02, R12
+	SUBQ         R12, R11
+	MOVQ         s+40(FP), R12
+	VPBROADCASTB 4(R12), Y0
+	VMOVDQU      Y0, (SP)
+	VPBROADCASTB 8(R12), Y0
+	VMOVDQU      Y0, 32(SP)
+	VPBROADCASTB (R12), Y0
+	VMOVDQU      Y0, 64(SP)
+	VPBROADCASTB (R12), Y0
+	VPADDB       edge4<>+0(SB), Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VMOVDQU      (SI), X0
+	VPBROADCASTQ (R8), Y1
+	VPBROADCASTQ (R10), Y2
+	VPBLENDD     $0xc0, Y2, Y1, Y1
+	VPBLENDD     $0xf0, Y1, Y0, Y0
+	VMOVDQU      (SI)(AX*1), X1
+	VPBROADCASTQ (R8)(DX*1), Y2
+	VPBROADCASTQ (R10)(DX*1), Y3
+	VPBLENDD     $0xc0, Y3, Y2, Y2
+	VPBLENDD     $0xf0, Y2, Y1, Y1
+	VMOVDQU      (SI)(AX*2), X2
+	VPBROADCASTQ (R8)(DX*2), Y3
+	VPBROADCASTQ (R10)(DX*2), Y4
+	VPBLENDD     $0xc0, Y4, Y3, Y3
+	VPBLENDD     $0xf0, Y3, Y2, Y2
+	VMOVDQU      (SI)(CX*1), X3
+	VPBROADCASTQ (R8)(BX*1), Y4
+	VPBROADCASTQ (R10)(BX*1), Y5
+	VPBLENDD     $0xc0, Y5, Y4, Y4
+	VPBLENDD     $0xf0, Y4, Y3, Y3
+	CMPQ         outer+48(FP), $0x00
+	JE           inner
+	VMOVDQU      (DI), X4
+	VPBROADCASTQ (R9), Y5
+	VPBROADCASTQ (R11), Y6
+	VPBLENDD     $0xc0, Y6, Y5, Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VMOVDQU      (DI)(AX*1), X5
+	VPBROADCASTQ (R9)(DX*1), Y6
+	VPBROADCASTQ (R11)(DX*1), Y7
+	VPBLENDD     $0xc0, Y7, Y6, Y6
+	VPBLENDD     $0xf0, Y6, Y5, Y5
+	VMOVDQU      (DI)(AX*2), X6
+	VPBROADCASTQ (R9)(DX*2), Y7
+	VPBROADCASTQ (R11)(DX*2), Y8
+	VPBLENDD     $0xc0, Y8, Y7, Y7
+	VPBLENDD     $0xf0, Y7, Y6, Y6
+	VMOVDQU      (DI)(CX*1), X7
+	VPBROADCASTQ (R9)(BX*1), Y8
+	VPBROADCASTQ (R11)(BX*1), Y9
+	VPBLENDD     $0xc0, Y9, Y8, Y8
+	VPBLENDD     $0xf0, Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPSUBUSB     Y6, Y7, Y9
+	VPSUBUSB     Y7, Y6, Y10
+	VPOR         Y10, Y9, Y9
+	VPSUBUSB     Y1, Y0, Y10
+	VPSUBUSB     Y0, Y1, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y9, Y10, Y9
+	VPSUBUSB     Y4, Y5, Y10
+	VPSUBUSB     Y5, Y4, Y4
+	VPOR         Y4, Y10, Y10
+	VPMAXUB      Y10, Y9, Y4
+	VPSUBUSB     Y5, Y6, Y10
+	VPSUBUSB     Y6, Y5, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y10, Y4, Y4
+	VPSUBUSB     Y3, Y2, Y10
+	VPSUBUSB     Y2, Y3, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y10, Y4, Y4
+	VPSUBUSB     Y2, Y1, Y10
+	VPSUBUSB     Y1, Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y10, Y4, Y4
+	VPSUBUSB     (SP), Y4, Y4
+	VPSUBUSB     32(SP), Y9, Y9
+	VPCMPEQB     Y8, Y9, Y9
+	VPSUBUSB     Y7, Y0, Y10
+	VPSUBUSB     Y0, Y7, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBUSB     Y6, Y1, Y11
+	VPSUBUSB     Y1, Y6, Y12
+	VPOR         Y12, Y11, Y11
+	VPAND        edgeEven<>+0(SB), Y11, Y11
+	VPSRLW       $0x01, Y11, Y11
+	VPADDUSB     Y10, Y10, Y10
+	VPADDUSB     Y11, Y10, Y10
+	VPSUBUSB     96(SP), Y10, Y10
+	VPOR         Y10, Y4, Y4
+	VPCMPEQB     Y8, Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPSUBSB      Y1, Y6, Y10
+	VPSUBSB      Y7, Y0, Y11
+	VPADDSB      Y11, Y10, Y10
+	VPADDSB      Y11, Y10, Y10
+	VPADDSB      Y11, Y10, Y10
+	VPAND        Y4, Y10, Y10
+	VPANDN       Y10, Y9, Y4
+	VPAND        Y9, Y10, Y10
+	VPADDSB      edge3<>+0(SB), Y4, Y9
+	VPADDSB      edge4<>+0(SB), Y4, Y4
+	VPUNPCKLBW   Y9, Y8, Y11
+	VPUNPCKHBW   Y9, Y8, Y9
+	VPSRAW       $0x0b, Y11, Y11
+	VPSRAW       $0x0b, Y9, Y9
+	VPACKSSWB    Y9, Y11, Y9
+	VPUNPCKLBW   Y4, Y8, Y11
+	VPUNPCKHBW   Y4, Y8, Y4
+	VPSRAW       $0x0b, Y11, Y11
+	VPSRAW       $0x0b, Y4, Y4
+	VPACKSSWB    Y4, Y11, Y4
+	VPADDSB      Y9, Y7, Y7
+	VPSUBSB      Y4, Y0, Y0
+	VPUNPCKLBW   Y10, Y8, Y4
+	VPUNPCKHBW   Y10, Y8, Y8
+	VPMULHW      edge9<>+0(SB), Y4, Y4
+	VPADDW       edge63<>+0(SB), Y4, Y9
+	VPMULHW      edge9<>+0(SB), Y8, Y8
+	VPADDW       edge63<>+0(SB), Y8, Y10
+	VPSRAW       $0x07, Y9, Y11
+	VPSRAW       $0x07, Y10, Y12
+	VPACKSSWB    Y12, Y11, Y11
+	VPADDSB      Y11, Y5, Y5
+	VPSUBSB      Y11, Y2, Y2
+	VPADDW       Y4, Y9, Y9
+	VPADDW       Y8, Y10, Y10
+	VPSRAW       $0x07, Y9, Y11
+	VPSRAW       $0x07, Y10, Y12
+	VPACKSSWB    Y12, Y11, Y11
+	VPADDSB      Y11, Y6, Y6
+	VPSUBSB      Y11, Y1, Y1
+	VPADDW       Y4, Y9, Y9
+	VPADDW       Y8, Y10, Y10
+	VPSRAW       $0x07, Y9, Y4
+	VPSRAW       $0x07, Y10, Y8
+	VPACKSSWB    Y8, Y4, Y4
+	VPADDSB      Y4, Y7, Y7
+	VPSUBSB      Y4, Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VMOVDQU      X5, (DI)(AX*1)
+	VEXTRACTI128 $0x01, Y5, X5
+	VMOVQ        X5, (R9)(DX*1)
+	VMOVHPS      X5, (R11)(DX*1)
+	VMOVDQU      X6, (DI)(AX*2)
+	VEXTRACTI128 $0x01, Y6, X6
+	VMOVQ        X6, (R9)(DX*2)
+	VMOVHPS      X6, (R11)(DX*2)
+	VMOVDQU      X7, (DI)(CX*1)
+	VEXTRACTI128 $0x01, Y7, X7
+	VMOVQ        X7, (R9)(BX*1)
+	VMOVHPS      X7, (R11)(BX*1)
+
+inner:
+	MOVQ         s+40(FP), DI
+	CMPB         12(DI), $0x00
+	JE           done
+	LEAQ         (SI)(AX*4), DI
+	VMOVDQU      (DI), X4
+	LEAQ         (R8)(DX*4), R9
+	VPBROADCASTQ (R9), Y5
+	LEAQ         (R10)(DX*4), R11
+	VPBROADCASTQ (R11), Y6
+	VPBLENDD     $0xc0, Y6, Y5, Y5
+	VPBLENDD     $0xf0, Y5, Y4, Y4
+	VMOVDQU      (DI)(AX*1), X5
+	VPBROADCASTQ (R9)(DX*1), Y6
+	VPBROADCASTQ (R11)(DX*1), Y7
+	VPBLENDD     $0xc0, Y7, Y6, Y6
+	VPBLENDD     $0xf0, Y6, Y5, Y5
+	VMOVDQU      (DI)(AX*2), X6
+	VPBROADCASTQ (R9)(DX*2), Y7
+	VPBROADCASTQ (R11)(DX*2), Y8
+	VPBLENDD     $0xc0, Y8, Y7, Y7
+	VPBLENDD     $0xf0, Y7, Y6, Y6
+	VMOVDQU      (DI)(CX*1), X7
+	VPBROADCASTQ (R9)(BX*1), Y8
+	VPBROADCASTQ (R11)(BX*1), Y9
+	VPBLENDD     $0xc0, Y9, Y8, Y8
+	VPBLENDD     $0xf0, Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPSUBUSB     Y2, Y3, Y9
+	VPSUBUSB     Y3, Y2, Y10
+	VPOR         Y10, Y9, Y9
+	VPSUBUSB     Y5, Y4, Y10
+	VPSUBUSB     Y4, Y5, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y9, Y10, Y10
+	VPSUBUSB     Y0, Y1, Y9
+	VPSUBUSB     Y1, Y0, Y11
+	VPOR         Y11, Y9, Y9
+	VPMAXUB      Y9, Y10, Y9
+	VPSUBUSB     Y1, Y2, Y11
+	VPSUBUSB     Y2, Y1, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y7, Y6, Y11
+	VPSUBUSB     Y6, Y7, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y6, Y5, Y11
+	VPSUBUSB     Y5, Y6, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     (SP), Y9, Y9
+	VPSUBUSB     32(SP), Y10, Y10
+	VPCMPEQB     Y8, Y10, Y10
+	VPSUBUSB     Y3, Y4, Y11
+	VPSUBUSB     Y4, Y3, Y12
+	VPOR         Y12, Y11, Y11
+	VPSUBUSB     Y2, Y5, Y12
+	VPSUBUSB     Y5, Y2, Y13
+	VPOR         Y13, Y12, Y12
+	VPAND        edgeEven<>+0(SB), Y12, Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPADDUSB     Y11, Y11, Y11
+	VPADDUSB     Y12, Y11, Y11
+	VPSUBUSB     64(SP), Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPCMPEQB     Y8, Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPXOR        edgeHigh<>+0(SB), Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPSUBSB      Y5, Y2, Y11
+	VPSUBSB      Y3, Y4, Y12
+	VPANDN       Y11, Y10, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPAND        Y9, Y11, Y11
+	VPADDSB      edge3<>+0(SB), Y11, Y9
+	VPADDSB      edge4<>+0(SB), Y11, Y11
+	VPUNPCKLBW   Y9, Y8, Y12
+	VPUNPCKHBW   Y9, Y8, Y9
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y9, Y9
+	VPACKSSWB    Y9, Y12, Y9
+	VPUNPCKLBW   Y11, Y8, Y12
+	VPUNPCKHBW   Y11, Y8, Y11
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y11, Y11
+	VPACKSSWB    Y11, Y12, Y11
+	VPADDSB      Y9, Y3, Y3
+	VPSUBSB      Y11, Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y11, Y11
+	VPAVGB       Y8, Y11, Y11
+	VPSUBB       edge64<>+0(SB), Y11, Y11
+	VPAND        Y10, Y11, Y11
+	VPADDSB      Y11, Y2, Y2
+	VPSUBSB      Y11, Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPXOR        edgeHigh<>+0(SB), Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VMOVDQU      X0, (SI)
+	VEXTRACTI128 $0x01, Y0, X0
+	VMOVQ        X0, (R8)
+	VMOVHPS      X0, (R10)
+	VMOVDQU      X1, (SI)(AX*1)
+	VEXTRACTI128 $0x01, Y1, X1
+	VMOVQ        X1, (R8)(DX*1)
+	VMOVHPS      X1, (R10)(DX*1)
+	VMOVDQU      X2, (SI)(AX*2)
+	VEXTRACTI128 $0x01, Y2, X2
+	VMOVQ        X2, (R8)(DX*2)
+	VMOVHPS      X2, (R10)(DX*2)
+	VMOVDQU      X3, (SI)(CX*1)
+	VEXTRACTI128 $0x01, Y3, X3
+	VMOVQ        X3, (R8)(BX*1)
+	VMOVHPS      X3, (R10)(BX*1)
+	LEAQ         (DI)(AX*4), BX
+	VMOVDQU      (BX), X0
+	VMOVDQU      (BX)(AX*1), X1
+	VMOVDQU      (BX)(AX*2), X2
+	VMOVDQU      (BX)(CX*1), X3
+	VPOR         edgeUpper<>+0(SB), Y1, Y1
+	VPXOR        Y8, Y8, Y8
+	VPSUBUSB     Y6, Y7, Y9
+	VPSUBUSB     Y7, Y6, Y10
+	VPOR         Y10, Y9, Y9
+	VPSUBUSB     Y1, Y0, Y10
+	VPSUBUSB     Y0, Y1, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y9, Y10, Y10
+	VPSUBUSB     Y4, Y5, Y9
+	VPSUBUSB     Y5, Y4, Y11
+	VPOR         Y11, Y9, Y9
+	VPMAXUB      Y9, Y10, Y9
+	VPSUBUSB     Y5, Y6, Y11
+	VPSUBUSB     Y6, Y5, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y3, Y2, Y11
+	VPSUBUSB     Y2, Y3, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y2, Y1, Y11
+	VPSUBUSB     Y1, Y2, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     (SP), Y9, Y9
+	VPSUBUSB     32(SP), Y10, Y10
+	VPCMPEQB     Y8, Y10, Y10
+	VPSUBUSB     Y7, Y0, Y11
+	VPSUBUSB     Y0, Y7, Y12
+	VPOR         Y12, Y11, Y11
+	VPSUBUSB     Y6, Y1, Y12
+	VPSUBUSB     Y1, Y6, Y13
+	VPOR         Y13, Y12, Y12
+	VPAND        edgeEven<>+0(SB), Y12, Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPADDUSB     Y11, Y11, Y11
+	VPADDUSB     Y12, Y11, Y11
+	VPSUBUSB     64(SP), Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VPCMPEQB     Y8, Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VPSUBSB      Y1, Y6, Y11
+	VPSUBSB      Y7, Y0, Y12
+	VPANDN       Y11, Y10, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPADDSB      Y12, Y11, Y11
+	VPAND        Y9, Y11, Y11
+	VPADDSB      edge3<>+0(SB), Y11, Y9
+	VPADDSB      edge4<>+0(SB), Y11, Y11
+	VPUNPCKLBW   Y9, Y8, Y12
+	VPUNPCKHBW   Y9, Y8, Y9
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y9, Y9
+	VPACKSSWB    Y9, Y12, Y9
+	VPUNPCKLBW   Y11, Y8, Y12
+	VPUNPCKHBW   Y11, Y8, Y11
+	VPSRAW       $0x0b, Y12, Y12
+	VPSRAW       $0x0b, Y11, Y11
+	VPACKSSWB    Y11, Y12, Y11
+	VPADDSB      Y9, Y7, Y7
+	VPSUBSB      Y11, Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y11, Y11
+	VPAVGB       Y8, Y11, Y11
+	VPSUBB       edge64<>+0(SB), Y11, Y11
+	VPAND        Y10, Y11, Y11
+	VPADDSB      Y11, Y6, Y6
+	VPSUBSB      Y11, Y1, Y1
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPXOR        edgeHigh<>+0(SB), Y7, Y7
+	VPXOR        edgeHigh<>+0(SB), Y0, Y0
+	VPXOR        edgeHigh<>+0(SB), Y1, Y1
+	VMOVDQU      X4, (DI)
+	VEXTRACTI128 $0x01, Y4, X4
+	VMOVQ        X4, (R9)
+	VMOVHPS      X4, (R11)
+	VMOVDQU      X5, (DI)(AX*1)
+	VEXTRACTI128 $0x01, Y5, X5
+	VMOVQ        X5, (R9)(DX*1)
+	VMOVHPS      X5, (R11)(DX*1)
+	VMOVDQU      X6, (DI)(AX*2)
+	VMOVDQU      X7, (DI)(CX*1)
+	LEAQ         (BX)(AX*4), DX
+	VMOVDQU      (DX), X4
+	VMOVDQU      (DX)(AX*1), X5
+	VMOVDQU      (DX)(AX*2), X6
+	VMOVDQU      (DX)(CX*1), X7
+	VPXOR        Y8, Y8, Y8
+	VPSUBUSB     Y2, Y3, Y9
+	VPSUBUSB     Y3, Y2, Y10
+	VPOR         Y10, Y9, Y9
+	VPSUBUSB     Y5, Y4, Y10
+	VPSUBUSB     Y4, Y5, Y11
+	VPOR         Y11, Y10, Y10
+	VPMAXUB      Y9, Y10, Y10
+	VPSUBUSB     Y0, Y1, Y9
+	VPSUBUSB     Y1, Y0, Y11
+	VPOR         Y11, Y9, Y9
+	VPMAXUB      Y9, Y10, Y9
+	VPSUBUSB     Y1, Y2, Y11
+	VPSUBUSB     Y2, Y1, Y12
+	VPOR         Y12, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y7, Y6, Y11
+	VPSUBUSB     Y6, Y7, Y7
+	VPOR         Y7, Y11, Y11
+	VPMAXUB      Y11, Y9, Y9
+	VPSUBUSB     Y6, Y5, Y7
+	VPSUBUSB     Y5, Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPMAXUB      Y7, Y9, Y9
+	VPSUBUSB     (SP), Y9, Y9
+	VPSUBUSB     32(SP), Y10, Y10
+	VPCMPEQB     Y8, Y10, Y10
+	VPSUBUSB     Y3, Y4, Y6
+	VPSUBUSB     Y4, Y3, Y7
+	VPOR         Y7, Y6, Y6
+	VPSUBUSB     Y2, Y5, Y7
+	VPSUBUSB     Y5, Y2, Y11
+	VPOR         Y11, Y7, Y7
+	VPAND        edgeEven<>+0(SB), Y7, Y7
+	VPSRLW       $0x01, Y7, Y7
+	VPADDUSB     Y6, Y6, Y6
+	VPADDUSB     Y7, Y6, Y6
+	VPSUBUSB     64(SP), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPCMPEQB     Y8, Y9, Y9
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPXOR        edgeHigh<>+0(SB), Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VPSUBSB      Y5, Y2, Y6
+	VPSUBSB      Y3, Y4, Y7
+	VPANDN       Y6, Y10, Y6
+	VPADDSB      Y7, Y6, Y6
+	VPADDSB      Y7, Y6, Y6
+	VPADDSB      Y7, Y6, Y6
+	VPAND        Y9, Y6, Y6
+	VPADDSB      edge3<>+0(SB), Y6, Y7
+	VPADDSB      edge4<>+0(SB), Y6, Y6
+	VPUNPCKLBW   Y7, Y8, Y9
+	VPUNPCKHBW   Y7, Y8, Y7
+	VPSRAW       $0x0b, Y9, Y9
+	VPSRAW       $0x0b, Y7, Y7
+	VPACKSSWB    Y7, Y9, Y7
+	VPUNPCKLBW   Y6, Y8, Y9
+	VPUNPCKHBW   Y6, Y8, Y6
+	VPSRAW       $0x0b, Y9, Y9
+	VPSRAW       $0x0b, Y6, Y6
+	VPACKSSWB    Y6, Y9, Y6
+	VPADDSB      Y7, Y3, Y3
+	VPSUBSB      Y6, Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y6, Y6
+	VPAVGB       Y8, Y6, Y6
+	VPSUBB       edge64<>+0(SB), Y6, Y6
+	VPAND        Y10, Y6, Y6
+	VPADDSB      Y6, Y2, Y2
+	VPSUBSB      Y6, Y5, Y5
+	VPXOR        edgeHigh<>+0(SB), Y2, Y2
+	VPXOR        edgeHigh<>+0(SB), Y3, Y3
+	VPXOR        edgeHigh<>+0(SB), Y4, Y4
+	VPXOR        edgeHigh<>+0(SB), Y5, Y5
+	VMOVDQU      X0, (BX)
+	VMOVDQU      X1, (BX)(AX*1)
+	VMOVDQU      X2, (BX)(AX*2)
+	VMOVDQU      X3, (BX)(CX*1)
+	VMOVDQU      X4, (DX)
+	VMOVDQU      X5, (DX)(AX*1)
+	VZEROUPPER
 	RET
 
-// func turnColumns(dst *byte, src *[8][16]byte, stride int)
-// Requires: AVX
-TEXT ·turnColumns(SB), NOSPLIT, $0-24
-	MOVQ       dst+0(FP), AX
-	MOVQ       src+8(FP), CX
-	MOVQ       stride+16(FP), DX
-	VMOVQ      (CX), X0
-	VMOVQ      16(CX), X1
-	VPUNPCKLBW X1, X0, X0
-	VMOVQ      32(CX), X1
-	VMOVQ      48(CX), X2
-	VPUNPCKLBW X2, X1, X1
-	VMOVQ      64(CX), X2
-	VMOVQ      80(CX), X3
-	VPUNPCKLBW X3, X2, X2
-	VMOVQ      96(CX), X3
-	VMOVQ      112(CX), X4
-	VPUNPCKLBW X4, X3, X3
-	VPUNPCKLWD X1, X0, X4
-	VPUNPCKHWD X1, X0, X0
-	VPUNPCKLWD X3, X2, X1
-	VPUNPCKHWD X3, X2, X2
-	VPUNPCKLDQ X1, X4, X3
-	VPUNPCKHDQ X1, X4, X1
-	VMOVQ      X3, (AX)
-	VPEXTRQ    $0x01, X3, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VMOVQ      X1, (AX)
-	VPEXTRQ    $0x01, X1, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VPUNPCKLDQ X2, X0, X1
-	VPUNPCKHDQ X2, X0, X0
-	VMOVQ      X1, (AX)
-	VPEXTRQ    $0x01, X1, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VMOVQ      X0, (AX)
-	VPEXTRQ    $0x01, X0, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VMOVQ      8(CX), X0
-	VMOVQ      24(CX), X1
-	VPUNPCKLBW X1, X0, X0
-	VMOVQ      40(CX), X1
-	VMOVQ      56(CX), X2
-	VPUNPCKLBW X2, X1, X1
-	VMOVQ      72(CX), X2
-	VMOVQ      88(CX), X3
-	VPUNPCKLBW X3, X2, X2
-	VMOVQ      104(CX), X3
-	VMOVQ      120(CX), X4
-	VPUNPCKLBW X4, X3, X3
-	VPUNPCKLWD X1, X0, X4
-	VPUNPCKHWD X1, X0, X0
-	VPUNPCKLWD X3, X2, X1
-	VPUNPCKHWD X3, X2, X2
-	VPUNPCKLDQ X1, X4, X3
-	VPUNPCKHDQ X1, X4, X1
-	VMOVQ      X3, (AX)
-	VPEXTRQ    $0x01, X3, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VMOVQ      X1, (AX)
-	VPEXTRQ    $0x01, X1, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VPUNPCKLDQ X2, X0, X1
-	VPUNPCKHDQ X2, X0, X0
-	VMOVQ      X1, (AX)
-	VPEXTRQ    $0x01, X1, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
-	VMOVQ      X0, (AX)
-	VPEXTRQ    $0x01, X0, (AX)(DX*1)
-	LEAQ       (AX)(DX*2), AX
+done:
+	VMOVDQU      X0, (SI)
+	VEXTRACTI128 $0x01, Y0, X0
+	VMOVQ        X0, (R8)
+	VMOVHPS      X0, (R10)
+	VMOVDQU      X1, (SI)(AX*1)
+	VEXTRACTI128 $0x01, Y1, X1
+	VMOVQ        X1, (R8)(DX*1)
+	VMOVHPS      X1, (R10)(DX*1)
+	VMOVDQU      X2, (SI)(AX*2)
+	VEXTRACTI128 $0x01, Y2, X2
+	VMOVQ        X2, (R8)(DX*2)
+	VMOVHPS      X2, (R10)(DX*2)
+	VMOVDQU      X3, (SI)(CX*1)
+	VEXTRACTI128 $0x01, Y3, X3
+	VMOVQ        X3, (R8)(BX*1)
+	VMOVHPS      X3, (R10)(BX*1)
+	VZEROUPPER
 	RET
 
 // func transformBlocks(differences *int16, coefficients *int16) (magnitude int)
@@ -757,10 +1867,10 @@ GLOBL aroundAngle<>(SB), RODATA|NOPTR, $16
 TEXT ·predictBlocks(SB), NOSPLIT, $0-40
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
-	MOVQ    modes+16(FP), DX
-	MOVQ    predictors+24(FP), BX
-	MOVQ    differences+32(FP), SI
-	LEAQ    (CX)(CX*2), DI
+	LEAQ    (CX)(CX*2), DX
+	MOVQ    modes+16(FP), BX
+	MOVQ    predictors+24(FP), SI
+	MOVQ    differences+32(FP), DI
 	MOVQ    AX, R8
 	SUBQ    CX, R8
 	VPXOR   X0, X0, X0
@@ -782,7 +1892,7 @@ line:
 	VPINSRB    $0x03, -1(AX), X6, X6
 	VPINSRB    $0x07, -1(AX)(CX*1), X6, X6
 	VPINSRB    $0x0b, -1(AX)(CX*2), X6, X6
-	VPINSRB    $0x0f, -1(AX)(DI*1), X6, X6
+	VPINSRB    $0x0f, -1(AX)(DX*1), X6, X6
 	VMOVDQA    X6, X7
 	VPSHUFB    aroundCorner<>+0(SB), X5, X5
 	VPSHUFB    aroundAbove<>+0(SB), X0, X8
@@ -791,9 +1901,9 @@ line:
 	VPOR       X8, X5, X5
 	VPSHUFB    aroundLeft<>+0(SB), X6, X6
 	VPOR       X6, X5, X5
-	MOVBLZX    (DX), R9
+	MOVBLZX    (BX), R9
 	SHLL       $0x06, R9
-	ADDQ       BX, R9
+	ADDQ       SI, R9
 	VPSRLDQ    $0x01, X5, X6
 	VPSRLDQ    $0x02, X5, X8
 	VPAVGB     X6, X5, X9
@@ -824,17 +1934,17 @@ line:
 	VPXOR      X5, X5, X5
 	VPUNPCKLBW X5, X8, X6
 	VPUNPCKHBW X5, X8, X5
-	VMOVQ      (SI), X8
-	VMOVHPS    32(SI), X8, X8
+	VMOVQ      (DI), X8
+	VMOVHPS    32(DI), X8, X8
 	VPADDW     X8, X6, X6
-	VMOVQ      64(SI), X8
-	VMOVHPS    96(SI), X8, X8
+	VMOVQ      64(DI), X8
+	VMOVHPS    96(DI), X8, X8
 	VPADDW     X8, X5, X5
 	VPACKUSWB  X5, X6, X8
 	VPEXTRD    $0x00, X8, (AX)
 	VPEXTRD    $0x01, X8, (AX)(CX*1)
 	VPEXTRD    $0x02, X8, (AX)(CX*2)
-	VPEXTRD    $0x03, X8, (AX)(DI*1)
+	VPEXTRD    $0x03, X8, (AX)(DX*1)
 	VMOVDQA    X0, X5
 	VMOVDQA    X8, X0
 	VMOVDQA    X8, X6
@@ -845,9 +1955,9 @@ line:
 	VPOR       X8, X5, X5
 	VPSHUFB    aroundLeft<>+0(SB), X6, X6
 	VPOR       X6, X5, X5
-	MOVBLZX    1(DX), R9
+	MOVBLZX    1(BX), R9
 	SHLL       $0x06, R9
-	ADDQ       BX, R9
+	ADDQ       SI, R9
 	VPSRLDQ    $0x01, X5, X6
 	VPSRLDQ    $0x02, X5, X8
 	VPAVGB     X6, X5, X9
@@ -878,17 +1988,17 @@ line:
 	VPXOR      X5, X5, X5
 	VPUNPCKLBW X5, X8, X6
 	VPUNPCKHBW X5, X8, X5
-	VMOVQ      8(SI), X8
-	VMOVHPS    40(SI), X8, X8
+	VMOVQ      8(DI), X8
+	VMOVHPS    40(DI), X8, X8
 	VPADDW     X8, X6, X6
-	VMOVQ      72(SI), X8
-	VMOVHPS    104(SI), X8, X8
+	VMOVQ      72(DI), X8
+	VMOVHPS    104(DI), X8, X8
 	VPADDW     X8, X5, X5
 	VPACKUSWB  X5, X6, X8
 	VPEXTRD    $0x00, X8, 4(AX)
 	VPEXTRD    $0x01, X8, 4(AX)(CX*1)
 	VPEXTRD    $0x02, X8, 4(AX)(CX*2)
-	VPEXTRD    $0x03, X8, 4(AX)(DI*1)
+	VPEXTRD    $0x03, X8, 4(AX)(DX*1)
 	VMOVDQA    X1, X5
 	VMOVDQA    X8, X1
 	VMOVDQA    X8, X6
@@ -899,9 +2009,9 @@ line:
 	VPOR       X8, X5, X5
 	VPSHUFB    aroundLeft<>+0(SB), X6, X6
 	VPOR       X6, X5, X5
-	MOVBLZX    2(DX), R9
+	MOVBLZX    2(BX), R9
 	SHLL       $0x06, R9
-	ADDQ       BX, R9
+	ADDQ       SI, R9
 	VPSRLDQ    $0x01, X5, X6
 	VPSRLDQ    $0x02, X5, X8
 	VPAVGB     X6, X5, X9
@@ -932,17 +2042,17 @@ line:
 	VPXOR      X5, X5, X5
 	VPUNPCKLBW X5, X8, X6
 	VPUNPCKHBW X5, X8, X5
-	VMOVQ      16(SI), X8
-	VMOVHPS    48(SI), X8, X8
+	VMOVQ      16(DI), X8
+	VMOVHPS    48(DI), X8, X8
 	VPADDW     X8, X6, X6
-	VMOVQ      80(SI), X8
-	VMOVHPS    112(SI), X8, X8
+	VMOVQ      80(DI), X8
+	VMOVHPS    112(DI), X8, X8
 	VPADDW     X8, X5, X5
 	VPACKUSWB  X5, X6, X8
 	VPEXTRD    $0x00, X8, 8(AX)
 	VPEXTRD    $0x01, X8, 8(AX)(CX*1)
 	VPEXTRD    $0x02, X8, 8(AX)(CX*2)
-	VPEXTRD    $0x03, X8, 8(AX)(DI*1)
+	VPEXTRD    $0x03, X8, 8(AX)(DX*1)
 	VMOVDQA    X2, X5
 	VMOVDQA    X8, X2
 	VMOVDQA    X8, X6
@@ -953,9 +2063,9 @@ line:
 	VPOR       X8, X5, X5
 	VPSHUFB    aroundLeft<>+0(SB), X6, X6
 	VPOR       X6, X5, X5
-	MOVBLZX    3(DX), R9
+	MOVBLZX    3(BX), R9
 	SHLL       $0x06, R9
-	ADDQ       BX, R9
+	ADDQ       SI, R9
 	VPSRLDQ    $0x01, X5, X6
 	VPSRLDQ    $0x02, X5, X8
 	VPAVGB     X6, X5, X9
@@ -986,24 +2096,24 @@ line:
 	VPXOR      X5, X5, X5
 	VPUNPCKLBW X5, X8, X6
 	VPUNPCKHBW X5, X8, X5
-	VMOVQ      24(SI), X8
-	VMOVHPS    56(SI), X8, X8
+	VMOVQ      24(DI), X8
+	VMOVHPS    56(DI), X8, X8
 	VPADDW     X8, X6, X6
-	VMOVQ      88(SI), X8
-	VMOVHPS    120(SI), X8, X8
+	VMOVQ      88(DI), X8
+	VMOVHPS    120(DI), X8, X8
 	VPADDW     X8, X5, X5
 	VPACKUSWB  X5, X6, X8
 	VPEXTRD    $0x00, X8, 12(AX)
 	VPEXTRD    $0x01, X8, 12(AX)(CX*1)
 	VPEXTRD    $0x02, X8, 12(AX)(CX*2)
-	VPEXTRD    $0x03, X8, 12(AX)(DI*1)
+	VPEXTRD    $0x03, X8, 12(AX)(DX*1)
 	VMOVDQA    X3, X5
 	VMOVDQA    X8, X3
 	VMOVDQA    X8, X6
 	VMOVDQA    X7, X5
 	LEAQ       (AX)(CX*4), AX
-	ADDQ       $0x04, DX
-	SUBQ       $-128, SI
+	ADDQ       $0x04, BX
+	SUBQ       $-128, DI
 	DECL       R8
 	JNZ        line
 	RET

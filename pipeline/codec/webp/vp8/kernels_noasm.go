@@ -4,11 +4,9 @@ package vp8
 
 const withoutAssembly = "vp8: built without assembly"
 
-func edgeRows(_ *byte, _, _, _, _, _ int) { panic(withoutAssembly) }
+func filterAcross(_, _, _ *byte, _, _ int, _ *int32, _ int) { panic(withoutAssembly) }
 
-func turnRows(_ *[8][16]byte, _ *byte, _ int) { panic(withoutAssembly) }
-
-func turnColumns(_ *byte, _ *[8][16]byte, _ int) { panic(withoutAssembly) }
+func filterDown(_, _, _ *byte, _, _ int, _ *int32, _ int) { panic(withoutAssembly) }
 
 func transformBlocks(_, _ *int16) (magnitude int) { panic(withoutAssembly) }
 

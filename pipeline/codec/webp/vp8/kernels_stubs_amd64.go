@@ -4,20 +4,17 @@
 
 package vp8
 
-// edgeRows filters 16 columns of the edge between the rows before q0 and q0's: four rows are read on each side, three are written.
+// filterAcross filters the left edge of a macroblock where outer is not 0, for which it reads and writes four columns to the left of it, and the inner
+// vertical ones where the strength s says so.
 //
 //go:noescape
-func edgeRows(q0 *byte, stride int, limit int, interior int, variance int, inner int)
+func filterAcross(y *byte, cb *byte, cr *byte, yStride int, cStride int, s *int32, outer int)
 
-// turnRows makes rows of the 8 columns of 16 rows.
+// filterDown filters the upper edge of a macroblock where outer is not 0, for which it reads four rows above it and changes three, and the inner
+// horizontal ones where the strength s says so.
 //
 //go:noescape
-func turnRows(dst *[8][16]byte, src *byte, stride int)
-
-// turnColumns makes 16 rows of 8 columns of rows.
-//
-//go:noescape
-func turnColumns(dst *byte, src *[8][16]byte, stride int)
+func filterDown(y *byte, cb *byte, cr *byte, yStride int, cStride int, s *int32, outer int)
 
 // transformBlocks makes 24 rows of 16 differences of 24 blocks of 16 coefficients. Sums have 16 bits. It returns the largest magnitude of a coefficient.
 //

@@ -21,39 +21,44 @@ func pixels(r *rand.Rand, p []byte) {
 	}
 }
 
-// Every level filters edges as the scalar code does, whatever the strengths, and touches nothing but the pixels at the edge.
+// Every level filters the edges of any macroblock of a picture as the scalar code does, whatever the strength, and touches nothing but the pixels beside
+// them, also where a picture ends.
 func TestEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
+	for size := range 9 {
+		columns, rows := 1+size%3, 1+size/3
+		for _, guard := range []func(testing.TB, []byte) []byte{guardtest.Copy, guardtest.CopyAfter} {
+			var pictures [2]picture
+			for i := range pictures {
+				pictures[i].makeRoom(columns, rows)
+				for _, p := range pictures[i].planes() {
+					p.samples = guard(t, p.samples)
+				}
+			}
+			for range 200 {
+				s := &strength{limit: 1 + r.Int32N(189), interior: 1 + r.Int32N(63), variance: r.Int32N(3), inner: r.IntN(4) > 0}
+				checkEdges(t, r, &pictures, s, r.IntN(columns), r.IntN(rows))
+			}
+		}
+	}
+}
+
+// checkEdges filters the edges of a macroblock of pictures that it draws.
+func checkEdges(t *testing.T, r *rand.Rand, pictures *[2]picture, s *strength, x, y int) {
+	t.Helper()
+	a, b := pictures[0].planes(), pictures[1].planes()
 	vector := kernels{kernel.Vector(kernel.Levels()[0])}
-	scalar := kernels{}
-	const stride = 48
-	for k := range 4000 {
-		s := &strength{interior: 1 + r.Int32N(63), variance: r.Int32N(3)}
-		limit, inner := 1+r.Int32N(200), k%2 == 0
-		var planes [2][2][]byte // Cb or luma, and Cr, of both
-		for i := range planes {
-			planes[0][i] = guardtest.Bytes(t, 15*stride+24)
-			planes[1][i] = guardtest.Bytes(t, 15*stride+24)
-			pixels(r, planes[0][i])
-			copy(planes[1][i], planes[0][i])
+	for down, filter := range []func(*kernels, *picture, *strength, int, int){(*kernels).filterAcross, (*kernels).filterDown} {
+		for i := range a {
+			pixels(r, a[i].samples)
+			copy(b[i].samples, a[i].samples)
 		}
-		a, b := planes[0], planes[1]
-		switch k % 4 {
-		case 0:
-			scalar.lumaAcross(a[0], 12, stride, s, limit, inner)
-			vector.lumaAcross(b[0], 12, stride, s, limit, inner)
-		case 1:
-			scalar.lumaDown(a[0], 4*stride+8, stride, s, limit, inner)
-			vector.lumaDown(b[0], 4*stride+8, stride, s, limit, inner)
-		case 2:
-			scalar.chromaAcross(a[0], a[1], 4, stride, s, limit, inner)
-			vector.chromaAcross(b[0], b[1], 4, stride, s, limit, inner)
-		case 3:
-			scalar.chromaDown(a[0], a[1], 12*stride+16, stride, s, limit, inner)
-			vector.chromaDown(b[0], b[1], 12*stride+16, stride, s, limit, inner)
-		}
-		if !bytes.Equal(a[0], b[0]) || !bytes.Equal(a[1], b[1]) {
-			t.Fatalf("turn %d: %+v, limit %d, inner %t: differs", k, *s, limit, inner)
+		filter(&kernels{}, &pictures[0], s, x, y)
+		filter(&vector, &pictures[1], s, x, y)
+		for i := range a {
+			if !bytes.Equal(a[i].samples, b[i].samples) {
+				t.Fatalf("macroblock %d, %d of %d bytes a row, direction %d, %+v: plane %d differs", x, y, a[i].stride, down, *s, i)
+			}
 		}
 	}
 }
@@ -207,6 +212,10 @@ func TestAssemblyKnowsTheLayout(t *testing.T) {
 		"second block":  {secondBlock, 2 * 12},
 		"factor":        {unsafe.Sizeof(factors{}.luma[0]), 4},
 		"copied least":  {leastForCopied, 1280},
+		"limit":         {unsafe.Offsetof(strength{}.limit), 0},
+		"interior":      {unsafe.Offsetof(strength{}.interior), 4},
+		"variance":      {unsafe.Offsetof(strength{}.variance), 8},
+		"inner":         {unsafe.Offsetof(strength{}.inner), 12},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %d, not %d", name, c.got, c.want)

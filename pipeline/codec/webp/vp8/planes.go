@@ -47,3 +47,23 @@ func fill(p []byte, v byte) {
 		p[i] = v
 	}
 }
+
+// picture is the planes of a picture.
+type picture struct{ luma, cb, cr plane }
+
+// planes are all of them.
+func (p *picture) planes() [3]*plane { return [3]*plane{&p.luma, &p.cb, &p.cr} }
+
+// makeRoom makes room for so many macroblocks. What the samples are is undefined then.
+func (p *picture) makeRoom(columns, rows int) {
+	p.luma.makeRoom(16, columns, rows)
+	p.cb.makeRoom(8, columns, rows)
+	p.cr.makeRoom(8, columns, rows)
+}
+
+// macroblock points at a macroblock, all of which the planes have.
+func (p *picture) macroblock(x, y int) (luma, cb, cr *byte) {
+	at, c := p.luma.at(16*x, 16*y), p.cb.at(8*x, 8*y)
+	_, _, _ = p.luma.samples[at+15*p.luma.stride+15], p.cb.samples[c+7*p.cb.stride+7], p.cr.samples[c+7*p.cr.stride+7]
+	return &p.luma.samples[at], &p.cb.samples[c], &p.cr.samples[c]
+}

@@ -12,7 +12,7 @@ import (
 // draw makes samples of all planes, in memory of just their size.
 func draw(t *testing.T, r *rand.Rand, d *Decoder) {
 	d.columns, d.rows = 1+r.IntN(3), 1+r.IntN(3)
-	d.makeRoom(16*d.columns, 16*d.rows)
+	d.picture.makeRoom(d.columns, d.rows)
 	for _, p := range d.planes() {
 		p.samples = guardtest.Bytes(t, len(p.samples))
 		pixels(r, p.samples)
@@ -56,7 +56,7 @@ func TestMacroblocks(t *testing.T) {
 		vector.beginRow(y)
 		vector.residue = drawResidue(r)
 		scalar.columns, scalar.rows, scalar.residue = vector.columns, vector.rows, vector.residue
-		scalar.makeRoom(16*scalar.columns, 16*scalar.rows)
+		scalar.picture.makeRoom(scalar.columns, scalar.rows)
 		want := scalar.planes()
 		for i, p := range vector.planes() {
 			copy(want[i].samples, p.samples)
@@ -89,7 +89,7 @@ func copied(d *Decoder) (samples [3][]byte) {
 
 // fits reports whether vectors make the macroblock.
 func (d *Decoder) fits() bool {
-	return d.kernels.transform(&d.differences, &d.residue) <= mostForVector
+	return d.kernels.vector && d.kernels.transform(&d.differences, &d.residue) <= mostForVector
 }
 
 // Where 16 bits are enough all ways to transform a block give the same, up to the largest coefficients for which vectors do it.

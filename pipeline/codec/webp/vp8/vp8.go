@@ -13,9 +13,9 @@ import (
 type Decoder struct {
 	kernels kernels
 
-	width, height   int // of the last picture
-	columns, rows   int // of macroblocks
-	luma, cb, cr    plane
+	width, height int // of the last picture
+	columns, rows int // of macroblocks
+	picture
 	first           partition
 	tokens          [8]partition
 	partitions      int
@@ -85,16 +85,14 @@ func (d *Decoder) rowsMade(bottom int) int { return min(d.rows, (bottom-1)/16+2)
 // Trim lets go of memory for more than so many pixels.
 func (d *Decoder) Trim(most int) {
 	if cap(d.luma.samples) > most {
-		d.luma, d.cb, d.cr = plane{}, plane{}, plane{}
+		d.picture = picture{}
 	}
 }
 
 // makeRoom makes room for a picture.
 func (d *Decoder) makeRoom(w, h int) {
 	d.width, d.height = w, h
-	d.luma.makeRoom(16, d.columns, d.rows)
-	d.cb.makeRoom(8, d.columns, d.rows)
-	d.cr.makeRoom(8, d.columns, d.rows)
+	d.picture.makeRoom(d.columns, d.rows)
 	d.modesAbove = grown(d.modesAbove, 4*d.columns)
 	d.above = grown(d.above, d.columns)
 	for i := range d.filters {
@@ -103,9 +101,6 @@ func (d *Decoder) makeRoom(w, h int) {
 	clear(d.modesAbove)
 	clear(d.above)
 }
-
-// planes are all of them.
-func (d *Decoder) planes() [3]*plane { return [3]*plane{&d.luma, &d.cb, &d.cr} }
 
 // grown returns s with length n; its contents are undefined.
 func grown[T any](s []T, n int) []T {

@@ -56,12 +56,11 @@ func blocks() {
 	TEXT("predictBlocks", NOSPLIT, "func(dst *byte, stride int, modes *uint8, predictors *uint8, differences *int16)")
 	Doc("predictBlocks makes 16×16 pixels by 4×4, each by its mode's predictor, and adds differences. It reads the row above from 1 to the left to 4 to the right.")
 	Pragma("noescape")
-	dst, stride, modes := asm.Pointer("dst"), asm.Pointer("stride"), asm.Pointer("modes")
+	dst, stride, modes := asm.Pointer("dst"), strideOf("stride"), asm.Pointer("modes")
 	predictors, differences := asm.Pointer("predictors"), asm.Pointer("differences")
-	three, row := GP64(), GP64()
-	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, three)
+	row := GP64()
 	MOVQ(dst, row)
-	SUBQ(stride, row)
+	SUBQ(stride.one, row)
 	above := xmms(5) // the blocks above, of which the lowest row counts, and the one to the right of the last
 	for x := range above {
 		VPXOR(above[x], above[x], above[x])
@@ -75,8 +74,8 @@ func blocks() {
 	Label("line")
 	before := XMM()
 	VPXOR(before, before, before)
-	for i, m := range fourRows(dst, stride, three, -1) {
-		VPINSRB(U8(4*i+3), m, before, before)
+	for i, m := range stride.rows(dst) {
+		VPINSRB(U8(4*i+3), m.Offset(-1), before, before)
 	}
 	next := XMM()
 	VMOVDQA(before, next)
@@ -94,28 +93,20 @@ func blocks() {
 		addWords(p, [4]Mem{
 			{Base: differences, Disp: 8 * x}, {Base: differences, Disp: 8*x + 32}, {Base: differences, Disp: 8*x + 64}, {Base: differences, Disp: 8*x + 96},
 		})
-		for i, m := range fourRows(dst, stride, three, 4*x) {
-			VPEXTRD(U8(i), p, m)
+		for i, m := range stride.rows(dst) {
+			VPEXTRD(U8(i), p, m.Offset(4*x))
 		}
 		VMOVDQA(above[x], corner)
 		VMOVDQA(p, above[x])
 		VMOVDQA(p, before)
 	}
 	VMOVDQA(next, corner)
-	LEAQ(Mem{Base: dst, Index: stride, Scale: 4}, dst)
+	LEAQ(Mem{Base: dst, Index: stride.one, Scale: 4}, dst)
 	ADDQ(U8(4), modes)
 	SUBQ(I8(-128), differences)
 	DECL(left)
 	JNZ(LabelRef("line"))
 	RET()
-}
-
-// fourRows are places in four rows.
-func fourRows(at, stride, three Register, disp int) []Mem {
-	return []Mem{
-		{Base: at, Disp: disp}, {Base: at, Disp: disp, Index: stride, Scale: 1}, {Base: at, Disp: disp, Index: stride, Scale: 2},
-		{Base: at, Disp: disp, Index: three, Scale: 1},
-	}
 }
 
 func orShuffled(by Mem, v, to VecVirtual) {
@@ -268,4 +259,12 @@ func addRow(p VecVirtual, lower, upper Mem) {
 	VPADDW(lower, p, p)
 	VPADDW(upper, high, high)
 	VPACKUSWB(high, p, p)
+}
+
+// broadcast makes a vector of a parameter's lowest byte.
+func broadcast(name string) VecVirtual {
+	v := XMM()
+	VMOVD(asm.Pointer(name).As32(), v)
+	VPBROADCASTB(v, v)
+	return v
 }
