@@ -83,7 +83,7 @@ func (t *acTable) rest(data []byte, b bits, out *kernel.Block) bits {
 	for {
 		b = b.refill(data)
 		for range 2 { // two look-ups take 44 of 56 bits
-			e := t.pairs[b.acc>>(64-acBits)]
+			e := t.pairs[t.index(b.acc)]
 			k2 := k + e.first>>16&255
 			k1 := k2 + uint32(int8(e.second))
 			if e.first == 0 || k1 >= 64 && k1 != k2 { // no pair, or the second symbol is beyond the block
@@ -125,7 +125,7 @@ func overrun(out *kernel.Block, k uint32, v int16) {
 func (t *acTable) skip(data []byte, b bits) bits {
 	for k := uint32(1); k < 64; {
 		b = b.refill(data)
-		e := t.triples[b.acc>>(64-acBits)]
+		e := t.triples[t.index(b.acc)]
 		if next := k + uint32(e>>16); e != 0 && (next <= 64 || next-endOfBlock < 64) {
 			k, b = next, b.drop(uint32(e>>8&255))
 		} else { // the block can end before the last symbol does
@@ -138,9 +138,12 @@ func (t *acTable) skip(data []byte, b bits) bits {
 
 // entry looks up one symbol at the top of acc.
 func (t *acTable) entry(acc uint64) entry {
-	e := t.entries[acc>>(64-acBits)]
+	e := t.entries[t.index(acc)]
 	if e == 0 {
-		e = t.long.find(acc, acBits, kindAC)
+		e = t.long.find(acc, t.width, kindAC)
 	}
 	return e
 }
+
+// index is where the tables have what the bits at the top of acc start with.
+func (t *acTable) index(acc uint64) uint64 { return acc >> (64 - t.width) & (1<<acBits - 1) }

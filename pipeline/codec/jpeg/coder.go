@@ -20,14 +20,14 @@ type coder struct {
 
 // open sets the coder to the start of a scan.
 func (c *coder) open(src []byte, f *frame, s *scan) {
-	c.ready(src, f, s)
+	c.ready(src, f, s, fewBits)
 	c.enter(s.data)
 }
 
-// ready sets the coder to a scan, but to no place in it.
-func (c *coder) ready(src []byte, f *frame, s *scan) {
-	if c.scan != s {
-		c.scan = s
+// ready sets the coder to a scan, but to no place in it. Look-ups of AC codes take width bits.
+func (c *coder) ready(src []byte, f *frame, s *scan, width int) {
+	if c.scan != s || c.width != width {
+		c.scan, c.width = s, width
 		c.buildTables(f.progressive)
 		c.listUnits(f, s)
 	}
@@ -54,7 +54,7 @@ func (c *coder) buildTables(progressive bool) {
 			}
 			c.band.build(sc.acDef, of)
 		case !ac[sc.ac]:
-			c.ac[sc.ac].build(sc.acDef, c.vector)
+			c.ac[sc.ac].build(sc.acDef, c.width, c.vector)
 			ac[sc.ac] = true
 		}
 		c.preds[i] = predictor{dc: &c.dc[sc.dc&3], ac: &c.ac[sc.ac&3]}

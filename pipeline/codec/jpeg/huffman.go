@@ -2,10 +2,13 @@ package jpeg
 
 import "bytes"
 
-// The tables' look-ups take this many bits: AC codes up to acBits, several symbols at once where they fit; DC codes up to dcBits.
+// The tables' look-ups take this many bits: AC codes up to acBits, or fewBits, several symbols at once where they fit; DC codes up to dcBits. A table
+// of fewBits takes half the time to make and half the memory of the first cache. Where one lane is read, and passed over, that is worth more than the
+// symbols that do not fit; where two lanes are read in turns it is not.
 const (
-	acBits = 11
-	dcBits = 9
+	acBits  = 11
+	fewBits = 10
+	dcBits  = 9
 )
 
 // endOfBlock is how far a block's position moves on where the block ends: beyond what any runs of one look-up can reach.
@@ -33,12 +36,7 @@ type triple uint32
 // pairLength is the most bits that a pair takes: two can be read between one refill and the next.
 const pairLength = 22
 
-// Shifts that leave the first acBits of 64, as the offset of a pair and of a triple.
-const (
-	pairShift   = 64 - acBits - 3
-	tripleShift = 64 - acBits - 2
-)
-
+// acTable uses the first 1<<width of its pairs, entries and triples.
 type acTable struct {
 	pairs      [1 << acBits]pair
 	entries    [1 << acBits]entry
@@ -46,7 +44,12 @@ type acTable struct {
 	place      [256]uint8          // a copy of place, for the assembly
 	long       longCodes
 	hasTriples bool
+	width      int // acBits or fewBits
 }
+
+// Shifts that leave the first of 64 bits that a look-up takes, as the offset of a pair and of a triple.
+func (t *acTable) pairShift() uint32   { return uint32(61 - t.width) }
+func (t *acTable) tripleShift() uint32 { return uint32(62 - t.width) }
 
 // longCodes finds a code of any length.
 type longCodes struct {
@@ -153,8 +156,11 @@ func (c *longCodes) build(d definition, entries []entry, bits int, of kind) bool
 
 func (t *dcTable) build(d definition) { t.long.build(d, t.entries[:], dcBits, kindDC) }
 
-func (t *acTable) build(d definition, vector bool) {
-	if !t.long.build(d, t.entries[:], acBits, kindAC) {
+func (t *acTable) build(d definition, width int, vector bool) {
+	if t.width != width {
+		t.width, t.long.size = width, 0 // other entries for the same definition
+	}
+	if !t.long.build(d, t.entries[:1<<width], width, kindAC) {
 		return
 	}
 	t.place, t.hasTriples = place, false
@@ -182,44 +188,46 @@ func (t *acTable) ready(vector bool) {
 
 // setPairs sets all pairs.
 func (t *acTable) setPairs() {
-	for i, e := range t.entries {
+	bits, shift := uint32(t.width), t.pairShift()
+	for i, e := range t.entries[:1<<t.width] {
 		l, move := uint32(e&255), uint32(e>>24)
-		rest := i << (l & 31) & (1<<acBits - 1)
+		rest := i << (l & 31) & (1<<bits - 1)
 		next := t.entries[rest]
-		size, known, bias := e.last(i)
-		size2, known2, bias2 := next.last(rest)
-		n, more, v := uint32(next&255), uint32(next>>24), uint32(value(uint64(i)<<(64-acBits), e)) //nolint:gosec // i counts up
-		one := ^uint32(int32((l-1)|(acBits-known)|(pairLength-l)) >> 31)
-		two := ^uint32(int32((n-1)|(acBits-l-known2)|(pairLength-l-n)|(endOfBlock-1-move)|(7-size))>>31) & one
+		size, known, bias := e.last(i, bits)
+		size2, known2, bias2 := next.last(rest, bits)
+		n, more, v := uint32(next&255), uint32(next>>24), uint32(value(uint64(i)<<(64-bits), e)) //nolint:gosec // i counts up
+		one := ^uint32(int32((l-1)|(bits-known)|(pairLength-l)) >> 31)
+		two := ^uint32(int32((n-1)|(bits-l-known2)|(pairLength-l-n)|(endOfBlock-1-move)|(7-size))>>31) & one
 		l, move = l+n&two, move+more&two
-		first := pairShift - l | (size^(size^size2)&two)<<8 | move<<16 | l<<24
+		first := shift - l | (size^(size^size2)&two)<<8 | move<<16 | l<<24
 		second := -(more&two)&255 | v&two&255<<8 | (bias^(bias^bias2)&two)<<16
 		t.pairs[i] = pair{first & one, uint32(e) ^ (uint32(e)^second)&one}
 	}
 }
 
-// last is what a pair has of its last symbol, if the bits of a look-up are i: the size of its value, how many bits the look-up must have of it, and the
-// bias of the value.
-func (e entry) last(i int) (size, known, bias uint32) {
+// last is what a pair has of its last symbol, if the bits of a look-up are i: the size of its value, how many of the bits the look-up must have of it,
+// and the bias of the value.
+func (e entry) last(i int, bits uint32) (size, known, bias uint32) {
 	code := uint32(e >> 8 & 255)
 	size = 63 - uint32(e>>16&255)
-	negative := ^uint32(int32(uint32(i)<<(32-acBits)<<(code&31)) >> 31) //nolint:gosec // it counts up
+	negative := ^uint32(int32(uint32(i)<<(32-bits)<<(code&31)) >> 31) //nolint:gosec // it counts up
 	return size, code + min(size, 1), (1 - 1<<(size&31)) & negative
 }
 
 // setTriples sets all triples: to one symbol, to which up to two more are added while their codes fit and the block goes on.
 func (t *acTable) setTriples() {
-	for i, e := range t.entries {
+	bits, shift := uint32(t.width), t.tripleShift()
+	for i, e := range t.entries[:1<<t.width] {
 		l, move := uint32(e&255), uint32(e>>24)
 		for range 2 {
-			e := t.entries[i<<(l&31)&(1<<acBits-1)]
+			e := t.entries[i<<(l&31)&(1<<bits-1)]
 			code := uint32(e >> 8 & 255)
-			fits := ^uint32(int32((code-1)|(acBits-l-code)|(endOfBlock-1-move)) >> 31)
+			fits := ^uint32(int32((code-1)|(bits-l-code)|(endOfBlock-1-move)) >> 31)
 			l += uint32(e) & 255 & fits
 			move += uint32(e) >> 24 & fits
 		}
 		some := ^uint32(int32(l-1) >> 31)
-		t.triples[i] = triple((tripleShift - l | l<<8 | move<<16) & some)
+		t.triples[i] = triple((shift - l | l<<8 | move<<16) & some)
 	}
 }
 

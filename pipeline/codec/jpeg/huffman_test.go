@@ -7,6 +7,8 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 )
 
+var widths = [2]int{acBits, fewBits}
+
 // slow is acTable.rest by one symbol after the other.
 func (t *acTable) slow(data []byte, b bits, out *kernel.Block) bits {
 	for k := uint32(1); k < 64; {
@@ -26,7 +28,7 @@ func TestPairsAndTriples(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		var table acTable
-		table.build(randomDefinition(r, 256), false)
+		table.build(randomDefinition(r, 256), widths[seed%2], false)
 		table.ready(false)
 		var l lane
 		l.fill(r)

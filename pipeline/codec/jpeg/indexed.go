@@ -23,7 +23,7 @@ type indexed struct {
 func (s *indexed) open(c *coder, f *frame, x *index, mcus image.Rectangle) {
 	s.sequential.open(c)
 	s.index, s.mcus, s.upper, s.lower = x, mcus, -1, -1
-	s.below.vector, s.below.segment.unstuff = c.vector, c.segment.unstuff
+	s.below.vector, s.below.width, s.below.segment.unstuff = c.vector, c.width, c.segment.unstuff
 	s.below.preds = c.preds
 	s.below.listUnits(f, c.scan)
 	if n := ceilDiv(mcus.Dx(), runLength) * c.cells; cap(s.kept) < n {

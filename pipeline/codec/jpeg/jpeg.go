@@ -139,7 +139,7 @@ func (d *Decoder) Decode(r image.Rectangle, sink pixel.Sink) error {
 func (d *Decoder) source() source {
 	f, scans := &d.parser.frame, d.parser.scans
 	if len(d.index.marks) > 0 {
-		d.coder.ready(d.parser.src, f, &scans[0])
+		d.coder.ready(d.parser.src, f, &scans[0], acBits)
 		d.indexed.open(&d.coder, f, &d.index, d.output.mcus)
 		return &d.indexed
 	}

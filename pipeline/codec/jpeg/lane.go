@@ -6,6 +6,7 @@ import "github.com/feedwater-io/feedwater/pipeline/internal/kernel"
 // blocks of an MCU. The MCU in which the data runs out ends in zero bits; behind it the lane is empty.
 type lane struct {
 	vector  bool // assembly reads
+	width   int  // of the tables of AC codes
 	bits    bits
 	segment segment
 	empty   bool // no more data

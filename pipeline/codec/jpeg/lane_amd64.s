@@ -4,338 +4,6 @@
 
 #include "textflag.h"
 
-// func readRun(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
-// Requires: BMI, BMI2, CMOV
-TEXT ·readRun(SB), NOSPLIT, $40-72
-	MOVQ    bits+8(FP), DX
-	MOVQ    (DX), AX
-	MOVQ    8(DX), CX
-	MOVQ    16(DX), DX
-	ADDQ    data+0(FP), DX
-	MOVQ    (DX), BX
-	BSWAPQ  BX
-	SHRXQ   CX, BX, BX
-	ORQ     BX, AX
-	MOVBLZX CL, CX
-	MOVL    CX, BX
-	SHRL    $0x03, BX
-	ADDQ    $0x07, DX
-	SUBQ    BX, DX
-	ORL     $0x38, CX
-	MOVQ    units+24(FP), BX
-	MOVQ    BX, (SP)
-	MOVQ    (BX), BX
-	MOVQ    BX, 8(SP)
-	MOVQ    (BX), BX
-	MOVQ    BX, 16(SP)
-	JMP     mcus
-
-mcu:
-	MOVBLZX CL, CX
-	MOVQ    DX, BX
-	SUBQ    data+0(FP), BX
-	SHLQ    $0x03, BX
-	SUBQ    CX, BX
-	CMPQ    BX, end+16(FP)
-	JG      done
-	MOVQ    count+32(FP), BX
-	MOVQ    BX, 32(SP)
-
-block:
-	MOVQ    8(SP), SI
-	MOVQ    16(SP), BX
-	MOVQ    AX, DI
-	SHRQ    $0x37, DI
-	MOVL    (BX)(DI*4), DI
-	MOVQ    (DX), R8
-	BSWAPQ  R8
-	SHRXQ   CX, R8, R8
-	ORQ     R8, AX
-	MOVBLZX CL, CX
-	MOVL    CX, R8
-	SHRL    $0x03, R8
-	ADDQ    $0x07, DX
-	SUBQ    R8, DX
-	ORL     $0x38, CX
-	TESTL   DI, DI
-	JNZ     dc
-	MOVL    $0x0000000a, DI
-
-dclonger:
-	MOVL  $0x00000040, R8
-	SUBL  DI, R8
-	SHRXQ R8, AX, R8
-	CMPL  R8, 2048(BX)(DI*4)
-	JLE   dcfound
-	INCL  DI
-	CMPL  DI, $0x11
-	JNE   dclonger
-	MOVB  $0x01, 2464(BX)
-	XORL  R8, R8
-	JMP   dcsymbol
-
-dcfound:
-	ADDL    2116(BX)(DI*4), R8
-	MOVBLZX R8, R8
-	MOVBLZX 2200(BX)(R8*1), R8
-
-dcsymbol:
-	MOVL   R8, BX
-	MOVL   $0x00000001, R8
-	IMUL3L $0x00000101, DI, DI
-	ADDL   BX, DI
-	XORL   $0x3f, BX
-	SHLL   $0x10, BX
-	ORL    BX, DI
-	SHLL   $0x18, R8
-	ORL    R8, DI
-
-dc:
-	RORXL   $0x08, DI, R8
-	SHLXQ   R8, AX, BX
-	MOVQ    BX, R8
-	SARQ    $0x3f, R8
-	NOTQ    R8
-	XORQ    R8, BX
-	SHRQ    $0x01, BX
-	RORXL   $0x10, DI, DI
-	SHRXQ   DI, BX, BX
-	RORXL   $0x10, DI, DI
-	XORQ    R8, BX
-	SUBQ    R8, BX
-	ADDL    16(SI), BX
-	MOVL    BX, 16(SI)
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    8(SI), R9
-	MOVQ    (SP), DI
-	MOVL    BX, 24(SP)
-	MOVQ    m+48(FP), SI
-	IMULQ   16(DI), SI
-	ADDQ    8(DI), SI
-	SHLQ    $0x07, SI
-	ADDQ    cells+40(FP), SI
-	MOVL    $0x00000001, BX
-	ADDQ    $0x40, DI
-	CMPQ    32(SP), $0x01
-	CMOVQEQ units+24(FP), DI
-	MOVQ    DI, (SP)
-	MOVQ    (DI), DI
-	MOVQ    DI, 8(SP)
-	MOVQ    (DI), DI
-	MOVQ    DI, 16(SP)
-	MOVQ    AX, DI
-	SHRQ    $0x32, DI
-	ANDL    $0x00003ff8, DI
-	MOVQ    (R9)(DI*1), DI
-
-rest:
-	MOVQ    (DX), R8
-	BSWAPQ  R8
-	SHRXQ   CX, R8, R8
-	ORQ     R8, AX
-	MOVBLZX CL, CX
-	MOVL    CX, R8
-	SHRL    $0x03, R8
-	ADDQ    $0x07, DX
-	SUBQ    R8, DX
-	ORL     $0x38, CX
-	TESTL   DI, DI
-	JZ      restmiss
-	SHRXQ   DI, AX, R10
-	ANDL    $0x00003ff8, R10
-	LEAL    14(DI), R8
-	BEXTRQ  R8, AX, R8
-	RORXQ   $0x30, DI, R11
-	ADDL    R11, R8
-	RORXQ   $0x10, DI, R11
-	MOVBLZX R11, R11
-	ADDL    R11, BX
-	RORXQ   $0x20, DI, R11
-	MOVBLSX R11, R11
-	ADDL    BX, R11
-	MOVBLZX 32768(R9)(R11*1), R11
-	RORXQ   $0x28, DI, R12
-	MOVBLSX R12, R12
-	MOVW    R12, (SI)(R11*2)
-	MOVBLZX 32768(R9)(BX*1), R11
-	MOVW    R8, (SI)(R11*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	RORXQ   $0x18, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R9)(R10*1), DI
-	TESTL   DI, DI
-	JZ      restmiss
-	SHRXQ   DI, AX, R10
-	ANDL    $0x00003ff8, R10
-	LEAL    14(DI), R8
-	BEXTRQ  R8, AX, R8
-	RORXQ   $0x30, DI, R11
-	ADDL    R11, R8
-	RORXQ   $0x10, DI, R11
-	MOVBLZX R11, R11
-	ADDL    R11, BX
-	RORXQ   $0x20, DI, R11
-	MOVBLSX R11, R11
-	ADDL    BX, R11
-	MOVBLZX 32768(R9)(R11*1), R11
-	RORXQ   $0x28, DI, R12
-	MOVBLSX R12, R12
-	MOVW    R12, (SI)(R11*2)
-	MOVBLZX 32768(R9)(BX*1), R11
-	MOVW    R8, (SI)(R11*2)
-	CMPL    BX, $0x40
-	JCC     restend
-	RORXQ   $0x18, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVQ    (R9)(R10*1), DI
-	JMP     rest
-
-restend:
-	RORXQ   $0x20, DI, R10
-	MOVBLSX R10, R10
-	LEAL    -64(BX)(R10*1), R11
-	NOTL    R11
-	TESTL   R11, R10
-	JMI     restbefore
-	RORXQ   $0x18, DI, DI
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     restended
-	MOVW    R8, 126(SI)
-
-restended:
-	MOVL 24(SP), BX
-	MOVW BX, (SI)
-	JMP  unit
-
-restbefore:
-	RORXQ   $0x10, DI, R10
-	MOVBLZX R10, R10
-	SUBL    R10, BX
-	MOVQ    AX, DI
-	SHRQ    $0x35, DI
-	MOVL    16384(R9)(DI*4), DI
-	SHLQ    $0x20, DI
-
-restmiss:
-	SHRQ    $0x20, DI
-	MOVQ    (DX), R8
-	BSWAPQ  R8
-	SHRXQ   CX, R8, R8
-	ORQ     R8, AX
-	MOVBLZX CL, CX
-	MOVL    CX, R8
-	SHRL    $0x03, R8
-	ADDQ    $0x07, DX
-	SUBQ    R8, DX
-	ORL     $0x38, CX
-	TESTL   DI, DI
-	JNZ     restac
-	MOVL    $0x0000000c, DI
-
-restaclonger:
-	MOVL  $0x00000040, R8
-	SUBL  DI, R8
-	SHRXQ R8, AX, R8
-	CMPL  R8, 33024(R9)(DI*4)
-	JLE   restacfound
-	INCL  DI
-	CMPL  DI, $0x11
-	JNE   restaclonger
-	MOVB  $0x01, 33440(R9)
-	XORL  R8, R8
-	JMP   restacsymbol
-
-restacfound:
-	ADDL    33092(R9)(DI*4), R8
-	MOVBLZX R8, R8
-	MOVBLZX 33176(R9)(R8*1), R8
-
-restacsymbol:
-	MOVL R8, R10
-	SHRL $0x04, R8
-	INCL R8
-	ANDL $0x0f, R10
-	JNZ  restsized
-	CMPL R8, $0x10
-	JE   restsized
-	MOVL $0x00000080, R8
-
-restsized:
-	IMUL3L $0x00000101, DI, DI
-	ADDL   R10, DI
-	XORL   $0x3f, R10
-	SHLL   $0x10, R10
-	ORL    R10, DI
-	SHLL   $0x18, R8
-	ORL    R8, DI
-
-restac:
-	RORXL   $0x08, DI, R10
-	SHLXQ   R10, AX, R8
-	MOVQ    R8, R10
-	SARQ    $0x3f, R10
-	NOTQ    R10
-	XORQ    R10, R8
-	SHRQ    $0x01, R8
-	RORXL   $0x10, DI, DI
-	SHRXQ   DI, R8, R8
-	RORXL   $0x10, DI, DI
-	XORQ    R10, R8
-	SUBQ    R10, R8
-	MOVL    DI, R10
-	SHRL    $0x18, R10
-	ADDL    R10, BX
-	SHLXQ   DI, AX, AX
-	SUBQ    DI, CX
-	MOVBLZX 32768(R9)(BX*1), R10
-	MOVW    R8, (SI)(R10*2)
-	CMPL    BX, $0x40
-	JCS     reston
-	LEAL    -65(BX), BX
-	CMPL    BX, $0x40
-	JCC     restover
-	MOVW    R8, 126(SI)
-
-restover:
-	MOVL 24(SP), BX
-	MOVW BX, (SI)
-	JMP  unit
-
-reston:
-	MOVQ AX, DI
-	SHRQ $0x32, DI
-	ANDL $0x00003ff8, DI
-	MOVQ (R9)(DI*1), DI
-	JMP  rest
-
-unit:
-	DECQ 32(SP)
-	JNZ  block
-	INCQ m+48(FP)
-
-mcus:
-	MOVQ m+48(FP), BX
-	CMPQ BX, last+56(FP)
-	JLT  mcu
-
-done:
-	MOVQ    bits+8(FP), BX
-	MOVBLZX CL, CX
-	SUBQ    data+0(FP), DX
-	MOVQ    AX, (BX)
-	MOVQ    CX, 8(BX)
-	MOVQ    DX, 16(BX)
-	MOVQ    m+48(FP), BX
-	MOVQ    BX, stop+64(FP)
-	RET
-
 // func readTwoRuns(data *byte, bits *uint64, end int, units *byte, cells *int16, data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count int, m int, last int) (stop int)
 // Requires: BMI, BMI2, CMOV
 TEXT ·readTwoRuns(SB), NOSPLIT, $88-112
@@ -1370,9 +1038,341 @@ done:
 	MOVQ    DX, stop+104(FP)
 	RET
 
-// func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
+// func readRun11(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
+// Requires: BMI, BMI2, CMOV
+TEXT ·readRun11(SB), NOSPLIT, $40-72
+	MOVQ    bits+8(FP), DX
+	MOVQ    (DX), AX
+	MOVQ    8(DX), CX
+	MOVQ    16(DX), DX
+	ADDQ    data+0(FP), DX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVBLZX CL, CX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    units+24(FP), BX
+	MOVQ    BX, (SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 8(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 16(SP)
+	JMP     mcus
+
+mcu:
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVQ    count+32(FP), BX
+	MOVQ    BX, 32(SP)
+
+block:
+	MOVQ    8(SP), SI
+	MOVQ    16(SP), BX
+	MOVQ    AX, DI
+	SHRQ    $0x37, DI
+	MOVL    (BX)(DI*4), DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     dc
+	MOVL    $0x0000000a, DI
+
+dclonger:
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 2048(BX)(DI*4)
+	JLE   dcfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   dclonger
+	MOVB  $0x01, 2464(BX)
+	XORL  R8, R8
+	JMP   dcsymbol
+
+dcfound:
+	ADDL    2116(BX)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 2200(BX)(R8*1), R8
+
+dcsymbol:
+	MOVL   R8, BX
+	MOVL   $0x00000001, R8
+	IMUL3L $0x00000101, DI, DI
+	ADDL   BX, DI
+	XORL   $0x3f, BX
+	SHLL   $0x10, BX
+	ORL    BX, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
+
+dc:
+	RORXL   $0x08, DI, R8
+	SHLXQ   R8, AX, BX
+	MOVQ    BX, R8
+	SARQ    $0x3f, R8
+	NOTQ    R8
+	XORQ    R8, BX
+	SHRQ    $0x01, BX
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, BX, BX
+	RORXL   $0x10, DI, DI
+	XORQ    R8, BX
+	SUBQ    R8, BX
+	ADDL    16(SI), BX
+	MOVL    BX, 16(SI)
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    8(SI), R9
+	MOVQ    (SP), DI
+	MOVL    BX, 24(SP)
+	MOVQ    m+48(FP), SI
+	IMULQ   16(DI), SI
+	ADDQ    8(DI), SI
+	SHLQ    $0x07, SI
+	ADDQ    cells+40(FP), SI
+	MOVL    $0x00000001, BX
+	ADDQ    $0x40, DI
+	CMPQ    32(SP), $0x01
+	CMOVQEQ units+24(FP), DI
+	MOVQ    DI, (SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 8(SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 16(SP)
+	MOVQ    AX, DI
+	SHRQ    $0x32, DI
+	ANDL    $0x00003ff8, DI
+	MOVQ    (R9)(DI*1), DI
+
+rest:
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R10
+	ANDL    $0x00003ff8, R10
+	LEAL    14(DI), R8
+	BEXTRQ  R8, AX, R8
+	RORXQ   $0x30, DI, R11
+	ADDL    R11, R8
+	RORXQ   $0x10, DI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, BX
+	RORXQ   $0x20, DI, R11
+	MOVBLSX R11, R11
+	ADDL    BX, R11
+	MOVBLZX 32768(R9)(R11*1), R11
+	RORXQ   $0x28, DI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (SI)(R11*2)
+	MOVBLZX 32768(R9)(BX*1), R11
+	MOVW    R8, (SI)(R11*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R9)(R10*1), DI
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R10
+	ANDL    $0x00003ff8, R10
+	LEAL    14(DI), R8
+	BEXTRQ  R8, AX, R8
+	RORXQ   $0x30, DI, R11
+	ADDL    R11, R8
+	RORXQ   $0x10, DI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, BX
+	RORXQ   $0x20, DI, R11
+	MOVBLSX R11, R11
+	ADDL    BX, R11
+	MOVBLZX 32768(R9)(R11*1), R11
+	RORXQ   $0x28, DI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (SI)(R11*2)
+	MOVBLZX 32768(R9)(BX*1), R11
+	MOVW    R8, (SI)(R11*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R9)(R10*1), DI
+	JMP     rest
+
+restend:
+	RORXQ   $0x20, DI, R10
+	MOVBLSX R10, R10
+	LEAL    -64(BX)(R10*1), R11
+	NOTL    R11
+	TESTL   R11, R10
+	JMI     restbefore
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     restended
+	MOVW    R8, 126(SI)
+
+restended:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+restbefore:
+	RORXQ   $0x10, DI, R10
+	MOVBLZX R10, R10
+	SUBL    R10, BX
+	MOVQ    AX, DI
+	SHRQ    $0x35, DI
+	MOVL    16384(R9)(DI*4), DI
+	SHLQ    $0x20, DI
+
+restmiss:
+	SHRQ    $0x20, DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     restac
+	MOVL    $0x0000000c, DI
+
+restaclonger:
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 33024(R9)(DI*4)
+	JLE   restacfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   restaclonger
+	MOVB  $0x01, 33440(R9)
+	XORL  R8, R8
+	JMP   restacsymbol
+
+restacfound:
+	ADDL    33092(R9)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 33176(R9)(R8*1), R8
+
+restacsymbol:
+	MOVL R8, R10
+	SHRL $0x04, R8
+	INCL R8
+	ANDL $0x0f, R10
+	JNZ  restsized
+	CMPL R8, $0x10
+	JE   restsized
+	MOVL $0x00000080, R8
+
+restsized:
+	IMUL3L $0x00000101, DI, DI
+	ADDL   R10, DI
+	XORL   $0x3f, R10
+	SHLL   $0x10, R10
+	ORL    R10, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
+
+restac:
+	RORXL   $0x08, DI, R10
+	SHLXQ   R10, AX, R8
+	MOVQ    R8, R10
+	SARQ    $0x3f, R10
+	NOTQ    R10
+	XORQ    R10, R8
+	SHRQ    $0x01, R8
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, R8, R8
+	RORXL   $0x10, DI, DI
+	XORQ    R10, R8
+	SUBQ    R10, R8
+	MOVL    DI, R10
+	SHRL    $0x18, R10
+	ADDL    R10, BX
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVBLZX 32768(R9)(BX*1), R10
+	MOVW    R8, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCS     reston
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     restover
+	MOVW    R8, 126(SI)
+
+restover:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+reston:
+	MOVQ AX, DI
+	SHRQ $0x32, DI
+	ANDL $0x00003ff8, DI
+	MOVQ (R9)(DI*1), DI
+	JMP  rest
+
+unit:
+	DECQ 32(SP)
+	JNZ  block
+	INCQ m+48(FP)
+
+mcus:
+	MOVQ m+48(FP), BX
+	CMPQ BX, last+56(FP)
+	JLT  mcu
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    m+48(FP), BX
+	MOVQ    BX, stop+64(FP)
+	RET
+
+// func skipRun11(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
 // Requires: BMI2, CMOV
-TEXT ·skipRun(SB), NOSPLIT, $40-64
+TEXT ·skipRun11(SB), NOSPLIT, $40-64
 	MOVQ    bits+8(FP), DX
 	MOVQ    (DX), AX
 	MOVQ    8(DX), CX
@@ -1699,22 +1699,22 @@ done:
 	MOVQ    BX, stop+56(FP)
 	RET
 
-DATA pairNumbers<>+0(SB)/4, $0x00000000
-DATA pairNumbers<>+4(SB)/4, $0x00000001
-DATA pairNumbers<>+8(SB)/4, $0x00000004
-DATA pairNumbers<>+12(SB)/4, $0x00000005
-DATA pairNumbers<>+16(SB)/4, $0x00000002
-DATA pairNumbers<>+20(SB)/4, $0x00000003
-DATA pairNumbers<>+24(SB)/4, $0x00000006
-DATA pairNumbers<>+28(SB)/4, $0x00000007
-GLOBL pairNumbers<>(SB), RODATA|NOPTR, $32
+DATA pairNumbers11<>+0(SB)/4, $0x00000000
+DATA pairNumbers11<>+4(SB)/4, $0x00000001
+DATA pairNumbers11<>+8(SB)/4, $0x00000004
+DATA pairNumbers11<>+12(SB)/4, $0x00000005
+DATA pairNumbers11<>+16(SB)/4, $0x00000002
+DATA pairNumbers11<>+20(SB)/4, $0x00000003
+DATA pairNumbers11<>+24(SB)/4, $0x00000006
+DATA pairNumbers11<>+28(SB)/4, $0x00000007
+GLOBL pairNumbers11<>(SB), RODATA|NOPTR, $32
 
-// func setPairs(entries *uint32, pairs *uint32)
+// func setPairs11(entries *uint32, pairs *uint32)
 // Requires: AVX, AVX2
-TEXT ·setPairs(SB), NOSPLIT, $0-16
+TEXT ·setPairs11(SB), NOSPLIT, $0-16
 	MOVQ    entries+0(FP), AX
 	MOVQ    pairs+8(FP), CX
-	VMOVDQU pairNumbers<>+0(SB), Y0
+	VMOVDQU pairNumbers11<>+0(SB), Y0
 	MOVQ    AX, DX
 	LEAQ    8192(AX), BX
 
@@ -1879,19 +1879,19 @@ GLOBL dword32<>(SB), RODATA|NOPTR, $4
 DATA dword8<>+0(SB)/4, $0x00000008
 GLOBL dword8<>(SB), RODATA|NOPTR, $4
 
-DATA tripleNumbers<>+0(SB)/4, $0x00000000
-DATA tripleNumbers<>+4(SB)/4, $0x00000001
-DATA tripleNumbers<>+8(SB)/4, $0x00000002
-DATA tripleNumbers<>+12(SB)/4, $0x00000003
-DATA tripleNumbers<>+16(SB)/4, $0x00000004
-DATA tripleNumbers<>+20(SB)/4, $0x00000005
-DATA tripleNumbers<>+24(SB)/4, $0x00000006
-DATA tripleNumbers<>+28(SB)/4, $0x00000007
-GLOBL tripleNumbers<>(SB), RODATA|NOPTR, $32
+DATA tripleNumbers11<>+0(SB)/4, $0x00000000
+DATA tripleNumbers11<>+4(SB)/4, $0x00000001
+DATA tripleNumbers11<>+8(SB)/4, $0x00000002
+DATA tripleNumbers11<>+12(SB)/4, $0x00000003
+DATA tripleNumbers11<>+16(SB)/4, $0x00000004
+DATA tripleNumbers11<>+20(SB)/4, $0x00000005
+DATA tripleNumbers11<>+24(SB)/4, $0x00000006
+DATA tripleNumbers11<>+28(SB)/4, $0x00000007
+GLOBL tripleNumbers11<>(SB), RODATA|NOPTR, $32
 
-// func setTriples(entries *uint32, triples *uint32)
+// func setTriples11(entries *uint32, triples *uint32)
 // Requires: AVX, AVX2
-TEXT ·setTriples(SB), NOSPLIT, $0-16
+TEXT ·setTriples11(SB), NOSPLIT, $0-16
 	MOVQ         entries+0(FP), AX
 	MOVQ         triples+8(FP), CX
 	VPBROADCASTD dword255<>+0(SB), Y0
@@ -1900,7 +1900,7 @@ TEXT ·setTriples(SB), NOSPLIT, $0-16
 	VPBROADCASTD dword127<>+0(SB), Y3
 	VPBROADCASTD dword8<>+0(SB), Y5
 	VPBROADCASTD dword51<>+0(SB), Y6
-	VMOVDQU      tripleNumbers<>+0(SB), Y4
+	VMOVDQU      tripleNumbers11<>+0(SB), Y4
 	MOVQ         AX, DX
 	LEAQ         8192(AX), BX
 
@@ -1974,6 +1974,916 @@ GLOBL dword255<>(SB), RODATA|NOPTR, $4
 
 DATA dword51<>+0(SB)/4, $0x00000033
 GLOBL dword51<>(SB), RODATA|NOPTR, $4
+
+// func readRun10(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
+// Requires: BMI, BMI2, CMOV
+TEXT ·readRun10(SB), NOSPLIT, $40-72
+	MOVQ    bits+8(FP), DX
+	MOVQ    (DX), AX
+	MOVQ    8(DX), CX
+	MOVQ    16(DX), DX
+	ADDQ    data+0(FP), DX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVBLZX CL, CX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    units+24(FP), BX
+	MOVQ    BX, (SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 8(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 16(SP)
+	JMP     mcus
+
+mcu:
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVQ    count+32(FP), BX
+	MOVQ    BX, 32(SP)
+
+block:
+	MOVQ    8(SP), SI
+	MOVQ    16(SP), BX
+	MOVQ    AX, DI
+	SHRQ    $0x37, DI
+	MOVL    (BX)(DI*4), DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     dc
+	MOVL    $0x0000000a, DI
+
+dclonger:
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 2048(BX)(DI*4)
+	JLE   dcfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   dclonger
+	MOVB  $0x01, 2464(BX)
+	XORL  R8, R8
+	JMP   dcsymbol
+
+dcfound:
+	ADDL    2116(BX)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 2200(BX)(R8*1), R8
+
+dcsymbol:
+	MOVL   R8, BX
+	MOVL   $0x00000001, R8
+	IMUL3L $0x00000101, DI, DI
+	ADDL   BX, DI
+	XORL   $0x3f, BX
+	SHLL   $0x10, BX
+	ORL    BX, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
+
+dc:
+	RORXL   $0x08, DI, R8
+	SHLXQ   R8, AX, BX
+	MOVQ    BX, R8
+	SARQ    $0x3f, R8
+	NOTQ    R8
+	XORQ    R8, BX
+	SHRQ    $0x01, BX
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, BX, BX
+	RORXL   $0x10, DI, DI
+	XORQ    R8, BX
+	SUBQ    R8, BX
+	ADDL    16(SI), BX
+	MOVL    BX, 16(SI)
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    8(SI), R9
+	MOVQ    (SP), DI
+	MOVL    BX, 24(SP)
+	MOVQ    m+48(FP), SI
+	IMULQ   16(DI), SI
+	ADDQ    8(DI), SI
+	SHLQ    $0x07, SI
+	ADDQ    cells+40(FP), SI
+	MOVL    $0x00000001, BX
+	ADDQ    $0x40, DI
+	CMPQ    32(SP), $0x01
+	CMOVQEQ units+24(FP), DI
+	MOVQ    DI, (SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 8(SP)
+	MOVQ    (DI), DI
+	MOVQ    DI, 16(SP)
+	MOVQ    AX, DI
+	SHRQ    $0x33, DI
+	ANDL    $0x00001ff8, DI
+	MOVQ    (R9)(DI*1), DI
+
+rest:
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R10
+	ANDL    $0x00001ff8, R10
+	LEAL    13(DI), R8
+	BEXTRQ  R8, AX, R8
+	RORXQ   $0x30, DI, R11
+	ADDL    R11, R8
+	RORXQ   $0x10, DI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, BX
+	RORXQ   $0x20, DI, R11
+	MOVBLSX R11, R11
+	ADDL    BX, R11
+	MOVBLZX 32768(R9)(R11*1), R11
+	RORXQ   $0x28, DI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (SI)(R11*2)
+	MOVBLZX 32768(R9)(BX*1), R11
+	MOVW    R8, (SI)(R11*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R9)(R10*1), DI
+	TESTL   DI, DI
+	JZ      restmiss
+	SHRXQ   DI, AX, R10
+	ANDL    $0x00001ff8, R10
+	LEAL    13(DI), R8
+	BEXTRQ  R8, AX, R8
+	RORXQ   $0x30, DI, R11
+	ADDL    R11, R8
+	RORXQ   $0x10, DI, R11
+	MOVBLZX R11, R11
+	ADDL    R11, BX
+	RORXQ   $0x20, DI, R11
+	MOVBLSX R11, R11
+	ADDL    BX, R11
+	MOVBLZX 32768(R9)(R11*1), R11
+	RORXQ   $0x28, DI, R12
+	MOVBLSX R12, R12
+	MOVW    R12, (SI)(R11*2)
+	MOVBLZX 32768(R9)(BX*1), R11
+	MOVW    R8, (SI)(R11*2)
+	CMPL    BX, $0x40
+	JCC     restend
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    (R9)(R10*1), DI
+	JMP     rest
+
+restend:
+	RORXQ   $0x20, DI, R10
+	MOVBLSX R10, R10
+	LEAL    -64(BX)(R10*1), R11
+	NOTL    R11
+	TESTL   R11, R10
+	JMI     restbefore
+	RORXQ   $0x18, DI, DI
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     restended
+	MOVW    R8, 126(SI)
+
+restended:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+restbefore:
+	RORXQ   $0x10, DI, R10
+	MOVBLZX R10, R10
+	SUBL    R10, BX
+	MOVQ    AX, DI
+	SHRQ    $0x36, DI
+	MOVL    16384(R9)(DI*4), DI
+	SHLQ    $0x20, DI
+
+restmiss:
+	SHRQ    $0x20, DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     restac
+	MOVL    $0x0000000b, DI
+
+restaclonger:
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 33024(R9)(DI*4)
+	JLE   restacfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   restaclonger
+	MOVB  $0x01, 33440(R9)
+	XORL  R8, R8
+	JMP   restacsymbol
+
+restacfound:
+	ADDL    33092(R9)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 33176(R9)(R8*1), R8
+
+restacsymbol:
+	MOVL R8, R10
+	SHRL $0x04, R8
+	INCL R8
+	ANDL $0x0f, R10
+	JNZ  restsized
+	CMPL R8, $0x10
+	JE   restsized
+	MOVL $0x00000080, R8
+
+restsized:
+	IMUL3L $0x00000101, DI, DI
+	ADDL   R10, DI
+	XORL   $0x3f, R10
+	SHLL   $0x10, R10
+	ORL    R10, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
+
+restac:
+	RORXL   $0x08, DI, R10
+	SHLXQ   R10, AX, R8
+	MOVQ    R8, R10
+	SARQ    $0x3f, R10
+	NOTQ    R10
+	XORQ    R10, R8
+	SHRQ    $0x01, R8
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, R8, R8
+	RORXL   $0x10, DI, DI
+	XORQ    R10, R8
+	SUBQ    R10, R8
+	MOVL    DI, R10
+	SHRL    $0x18, R10
+	ADDL    R10, BX
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVBLZX 32768(R9)(BX*1), R10
+	MOVW    R8, (SI)(R10*2)
+	CMPL    BX, $0x40
+	JCS     reston
+	LEAL    -65(BX), BX
+	CMPL    BX, $0x40
+	JCC     restover
+	MOVW    R8, 126(SI)
+
+restover:
+	MOVL 24(SP), BX
+	MOVW BX, (SI)
+	JMP  unit
+
+reston:
+	MOVQ AX, DI
+	SHRQ $0x33, DI
+	ANDL $0x00001ff8, DI
+	MOVQ (R9)(DI*1), DI
+	JMP  rest
+
+unit:
+	DECQ 32(SP)
+	JNZ  block
+	INCQ m+48(FP)
+
+mcus:
+	MOVQ m+48(FP), BX
+	CMPQ BX, last+56(FP)
+	JLT  mcu
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    m+48(FP), BX
+	MOVQ    BX, stop+64(FP)
+	RET
+
+// func skipRun10(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
+// Requires: BMI2, CMOV
+TEXT ·skipRun10(SB), NOSPLIT, $40-64
+	MOVQ    bits+8(FP), DX
+	MOVQ    (DX), AX
+	MOVQ    8(DX), CX
+	MOVQ    16(DX), DX
+	ADDQ    data+0(FP), DX
+	MOVQ    (DX), BX
+	BSWAPQ  BX
+	SHRXQ   CX, BX, BX
+	ORQ     BX, AX
+	MOVBLZX CL, CX
+	MOVL    CX, BX
+	SHRL    $0x03, BX
+	ADDQ    $0x07, DX
+	SUBQ    BX, DX
+	ORL     $0x38, CX
+	MOVQ    units+24(FP), BX
+	MOVQ    BX, (SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 8(SP)
+	MOVQ    (BX), BX
+	MOVQ    BX, 16(SP)
+	JMP     mcus
+
+mcu:
+	MOVBLZX CL, CX
+	MOVQ    DX, BX
+	SUBQ    data+0(FP), BX
+	SHLQ    $0x03, BX
+	SUBQ    CX, BX
+	CMPQ    BX, end+16(FP)
+	JG      done
+	MOVQ    count+32(FP), BX
+	MOVQ    BX, 32(SP)
+
+block:
+	MOVQ    8(SP), BX
+	MOVQ    16(SP), SI
+	MOVQ    AX, DI
+	SHRQ    $0x37, DI
+	MOVL    (SI)(DI*4), DI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   DI, DI
+	JNZ     dc
+	MOVL    $0x0000000a, DI
+
+dclonger:
+	MOVL  $0x00000040, R8
+	SUBL  DI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 2048(SI)(DI*4)
+	JLE   dcfound
+	INCL  DI
+	CMPL  DI, $0x11
+	JNE   dclonger
+	MOVB  $0x01, 2464(SI)
+	XORL  R8, R8
+	JMP   dcsymbol
+
+dcfound:
+	ADDL    2116(SI)(DI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 2200(SI)(R8*1), R8
+
+dcsymbol:
+	MOVL   R8, SI
+	MOVL   $0x00000001, R8
+	IMUL3L $0x00000101, DI, DI
+	ADDL   SI, DI
+	XORL   $0x3f, SI
+	SHLL   $0x10, SI
+	ORL    SI, DI
+	SHLL   $0x18, R8
+	ORL    R8, DI
+
+dc:
+	RORXL   $0x08, DI, R8
+	SHLXQ   R8, AX, SI
+	MOVQ    SI, R8
+	SARQ    $0x3f, R8
+	NOTQ    R8
+	XORQ    R8, SI
+	SHRQ    $0x01, SI
+	RORXL   $0x10, DI, DI
+	SHRXQ   DI, SI, SI
+	RORXL   $0x10, DI, DI
+	XORQ    R8, SI
+	SUBQ    R8, SI
+	ADDL    16(BX), SI
+	MOVL    SI, 16(BX)
+	SHLXQ   DI, AX, AX
+	SUBQ    DI, CX
+	MOVQ    8(BX), DI
+	MOVQ    (SP), SI
+	MOVL    $0x00000001, BX
+	ADDQ    $0x40, SI
+	CMPQ    32(SP), $0x01
+	CMOVQEQ units+24(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 8(SP)
+	MOVQ    (SI), SI
+	MOVQ    SI, 16(SP)
+	LEAQ    24576(DI), R10
+
+triples:
+	MOVQ    AX, R8
+	SHRQ    $0x34, R8
+	ANDL    $0x00000ffc, R8
+	MOVL    (R10)(R8*1), SI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+
+triple:
+	MOVL    SI, R9
+	TESTL   SI, SI
+	JZ      miss
+	SHRXQ   SI, AX, R8
+	ANDL    $0x00000ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	MOVL    SI, R9
+	TESTL   SI, SI
+	JZ      miss
+	SHRXQ   SI, AX, R8
+	ANDL    $0x00000ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	MOVL    SI, R9
+	TESTL   SI, SI
+	JZ      miss
+	SHRXQ   SI, AX, R8
+	ANDL    $0x00000ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	MOVL    SI, R9
+	TESTL   SI, SI
+	JZ      miss
+	SHRXQ   SI, AX, R8
+	ANDL    $0x00000ffc, R8
+	SHRL    $0x10, R9
+	ADDL    R9, BX
+	CMPL    BX, $0x40
+	JCC     end
+	RORXL   $0x08, SI, R9
+	MOVL    (R10)(R8*1), SI
+	SHLXQ   R9, AX, AX
+	SUBQ    R9, CX
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	JMP     triple
+
+end:
+	LEAL -128(BX), R8
+	CMPL R8, $0x40
+	JCS  ended
+	CMPL BX, $0x40
+	JNE  before
+
+ended:
+	SHRL  $0x08, SI
+	SHLXQ SI, AX, AX
+	SUBQ  SI, CX
+	JMP   unit
+
+before:
+	SUBL R9, BX
+
+miss:
+	MOVQ    AX, SI
+	SHRQ    $0x36, SI
+	MOVL    16384(DI)(SI*4), SI
+	MOVQ    (DX), R8
+	BSWAPQ  R8
+	SHRXQ   CX, R8, R8
+	ORQ     R8, AX
+	MOVBLZX CL, CX
+	MOVL    CX, R8
+	SHRL    $0x03, R8
+	ADDQ    $0x07, DX
+	SUBQ    R8, DX
+	ORL     $0x38, CX
+	TESTL   SI, SI
+	JNZ     oneac
+	MOVL    $0x0000000b, SI
+
+oneaclonger:
+	MOVL  $0x00000040, R8
+	SUBL  SI, R8
+	SHRXQ R8, AX, R8
+	CMPL  R8, 33024(DI)(SI*4)
+	JLE   oneacfound
+	INCL  SI
+	CMPL  SI, $0x11
+	JNE   oneaclonger
+	MOVB  $0x01, 33440(DI)
+	XORL  R8, R8
+	JMP   oneacsymbol
+
+oneacfound:
+	ADDL    33092(DI)(SI*4), R8
+	MOVBLZX R8, R8
+	MOVBLZX 33176(DI)(R8*1), R8
+
+oneacsymbol:
+	MOVL R8, R9
+	SHRL $0x04, R8
+	INCL R8
+	ANDL $0x0f, R9
+	JNZ  onesized
+	CMPL R8, $0x10
+	JE   onesized
+	MOVL $0x00000080, R8
+
+onesized:
+	IMUL3L $0x00000101, SI, SI
+	ADDL   R9, SI
+	XORL   $0x3f, R9
+	SHLL   $0x10, R9
+	ORL    R9, SI
+	SHLL   $0x18, R8
+	ORL    R8, SI
+
+oneac:
+	MOVL  SI, R8
+	SHRL  $0x18, R8
+	ADDL  R8, BX
+	SHLXQ SI, AX, AX
+	SUBQ  SI, CX
+	CMPL  BX, $0x40
+	JCC   unit
+	JMP   triples
+
+unit:
+	DECQ 32(SP)
+	JNZ  block
+	INCQ m+40(FP)
+
+mcus:
+	MOVQ m+40(FP), BX
+	CMPQ BX, last+48(FP)
+	JLT  mcu
+
+done:
+	MOVQ    bits+8(FP), BX
+	MOVBLZX CL, CX
+	SUBQ    data+0(FP), DX
+	MOVQ    AX, (BX)
+	MOVQ    CX, 8(BX)
+	MOVQ    DX, 16(BX)
+	MOVQ    m+40(FP), BX
+	MOVQ    BX, stop+56(FP)
+	RET
+
+DATA pairNumbers10<>+0(SB)/4, $0x00000000
+DATA pairNumbers10<>+4(SB)/4, $0x00000001
+DATA pairNumbers10<>+8(SB)/4, $0x00000004
+DATA pairNumbers10<>+12(SB)/4, $0x00000005
+DATA pairNumbers10<>+16(SB)/4, $0x00000002
+DATA pairNumbers10<>+20(SB)/4, $0x00000003
+DATA pairNumbers10<>+24(SB)/4, $0x00000006
+DATA pairNumbers10<>+28(SB)/4, $0x00000007
+GLOBL pairNumbers10<>(SB), RODATA|NOPTR, $32
+
+// func setPairs10(entries *uint32, pairs *uint32)
+// Requires: AVX, AVX2
+TEXT ·setPairs10(SB), NOSPLIT, $0-16
+	MOVQ    entries+0(FP), AX
+	MOVQ    pairs+8(FP), CX
+	VMOVDQU pairNumbers10<>+0(SB), Y0
+	MOVQ    AX, DX
+	LEAQ    4096(AX), BX
+
+pair:
+	VPERMQ       $0xd8, (DX), Y1
+	VPSLLD       $0x18, Y1, Y2
+	VPSRLD       $0x18, Y2, Y2
+	VPSLLVD      Y2, Y0, Y3
+	VPBROADCASTD dword1023<>+0(SB), Y4
+	VPAND        Y4, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPCMPEQD     Y5, Y5, Y5
+	VPGATHERDD   Y5, (AX)(Y3*4), Y4
+	VPBROADCASTD dword63<>+0(SB), Y7
+	VPBROADCASTD dword1<>+0(SB), Y8
+	VPSLLD       $0x08, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPSUBD       Y9, Y7, Y7
+	VPSLLVD      Y7, Y8, Y6
+	VPSUBD       Y6, Y8, Y6
+	VPMINUD      Y7, Y8, Y5
+	VPSLLD       $0x10, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPSLLD       $0x16, Y0, Y8
+	VPSLLVD      Y9, Y8, Y9
+	VPSRAD       $0x1f, Y9, Y9
+	VPANDN       Y6, Y9, Y6
+	VPBROADCASTD dword10<>+0(SB), Y8
+	VPBROADCASTD dword22<>+0(SB), Y9
+	VPSUBD       Y5, Y8, Y8
+	VPSUBD       Y2, Y9, Y9
+	VPCMPEQD     Y5, Y5, Y5
+	VPADDD       Y5, Y2, Y5
+	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
+	VPCMPEQD     Y5, Y5, Y5
+	VPCMPGTD     Y5, Y8, Y8
+	VPBROADCASTD dword63<>+0(SB), Y10
+	VPBROADCASTD dword1<>+0(SB), Y11
+	VPSLLD       $0x08, Y4, Y12
+	VPSRLD       $0x18, Y12, Y12
+	VPSUBD       Y12, Y10, Y10
+	VPSLLVD      Y10, Y11, Y9
+	VPSUBD       Y9, Y11, Y9
+	VPMINUD      Y10, Y11, Y5
+	VPSLLD       $0x10, Y4, Y12
+	VPSRLD       $0x18, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPSLLD       $0x16, Y3, Y11
+	VPSLLVD      Y12, Y11, Y12
+	VPSRAD       $0x1f, Y12, Y12
+	VPANDN       Y9, Y12, Y9
+	VPBROADCASTD dword10<>+0(SB), Y3
+	VPBROADCASTD dword22<>+0(SB), Y11
+	VPSUBD       Y2, Y3, Y3
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x18, Y4, Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPCMPEQD     Y12, Y12, Y12
+	VPADDD       Y12, Y5, Y12
+	VPOR         Y12, Y3, Y3
+	VPSUBD       Y2, Y11, Y11
+	VPSUBD       Y5, Y11, Y11
+	VPOR         Y11, Y3, Y3
+	VPBROADCASTD dword7<>+0(SB), Y5
+	VPSUBD       Y7, Y5, Y5
+	VPOR         Y5, Y3, Y3
+	VPSRLD       $0x18, Y1, Y5
+	VPBROADCASTD dword127<>+0(SB), Y11
+	VPSUBD       Y5, Y11, Y11
+	VPOR         Y11, Y3, Y3
+	VPCMPEQD     Y5, Y5, Y5
+	VPCMPGTD     Y5, Y3, Y3
+	VPAND        Y8, Y3, Y3
+	VPBLENDVB    Y3, Y10, Y7, Y7
+	VPBLENDVB    Y3, Y9, Y6, Y6
+	VPAND        Y3, Y4, Y4
+	VPBROADCASTD dword51<>+0(SB), Y5
+	VPSLLD       $0x18, Y4, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPADDD       Y2, Y9, Y9
+	VPSUBD       Y9, Y5, Y5
+	VPSLLD       $0x18, Y9, Y9
+	VPOR         Y9, Y5, Y5
+	VPSLLD       $0x08, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x18, Y4, Y9
+	VPSRLD       $0x18, Y1, Y2
+	VPADDD       Y2, Y9, Y9
+	VPSLLD       $0x10, Y9, Y9
+	VPOR         Y9, Y5, Y5
+	VPAND        Y8, Y5, Y5
+	VPSLLD       $0x10, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPSLLD       $0x16, Y0, Y2
+	VPSLLVD      Y9, Y2, Y2
+	VPSRAD       $0x1f, Y2, Y7
+	VPCMPEQD     Y9, Y9, Y9
+	VPXOR        Y9, Y7, Y7
+	VPXOR        Y7, Y2, Y2
+	VPSRLD       $0x01, Y2, Y2
+	VPSLLD       $0x08, Y1, Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPBROADCASTD dword32<>+0(SB), Y10
+	VPSUBD       Y10, Y9, Y9
+	VPSRLVD      Y9, Y2, Y2
+	VPXOR        Y7, Y2, Y2
+	VPSUBD       Y7, Y2, Y2
+	VPAND        Y3, Y2, Y2
+	VPSLLD       $0x18, Y2, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VPSRLD       $0x18, Y4, Y3
+	VPXOR        Y4, Y4, Y4
+	VPSUBD       Y3, Y4, Y4
+	VPSLLD       $0x18, Y4, Y4
+	VPSRLD       $0x18, Y4, Y4
+	VPOR         Y4, Y2, Y2
+	VPSLLD       $0x10, Y6, Y6
+	VPOR         Y6, Y2, Y2
+	VPBLENDVB    Y8, Y2, Y1, Y2
+	VPUNPCKLDQ   Y2, Y5, Y1
+	VMOVDQU      Y1, (CX)
+	VPUNPCKHDQ   Y2, Y5, Y1
+	VMOVDQU      Y1, 32(CX)
+	ADDQ         $0x20, DX
+	ADDQ         $0x40, CX
+	VPBROADCASTD dword8<>+0(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	CMPQ         DX, BX
+	JNE          pair
+	VZEROUPPER
+	RET
+
+DATA dword1023<>+0(SB)/4, $0x000003ff
+GLOBL dword1023<>(SB), RODATA|NOPTR, $4
+
+DATA dword10<>+0(SB)/4, $0x0000000a
+GLOBL dword10<>(SB), RODATA|NOPTR, $4
+
+DATA tripleNumbers10<>+0(SB)/4, $0x00000000
+DATA tripleNumbers10<>+4(SB)/4, $0x00000001
+DATA tripleNumbers10<>+8(SB)/4, $0x00000002
+DATA tripleNumbers10<>+12(SB)/4, $0x00000003
+DATA tripleNumbers10<>+16(SB)/4, $0x00000004
+DATA tripleNumbers10<>+20(SB)/4, $0x00000005
+DATA tripleNumbers10<>+24(SB)/4, $0x00000006
+DATA tripleNumbers10<>+28(SB)/4, $0x00000007
+GLOBL tripleNumbers10<>(SB), RODATA|NOPTR, $32
+
+// func setTriples10(entries *uint32, triples *uint32)
+// Requires: AVX, AVX2
+TEXT ·setTriples10(SB), NOSPLIT, $0-16
+	MOVQ         entries+0(FP), AX
+	MOVQ         triples+8(FP), CX
+	VPBROADCASTD dword255<>+0(SB), Y0
+	VPBROADCASTD dword1023<>+0(SB), Y1
+	VPBROADCASTD dword10<>+0(SB), Y2
+	VPBROADCASTD dword127<>+0(SB), Y3
+	VPBROADCASTD dword8<>+0(SB), Y5
+	VPBROADCASTD dword52<>+0(SB), Y6
+	VMOVDQU      tripleNumbers10<>+0(SB), Y4
+	MOVQ         AX, DX
+	LEAQ         4096(AX), BX
+
+triple:
+	VMOVDQU    (DX), Y7
+	VPAND      Y0, Y7, Y8
+	VPSRLD     $0x18, Y7, Y7
+	VPSLLVD    Y8, Y4, Y9
+	VPAND      Y1, Y9, Y9
+	VPXOR      Y10, Y10, Y10
+	VPCMPEQD   Y11, Y11, Y11
+	VPGATHERDD Y11, (AX)(Y9*4), Y10
+	VPSLLD     $0x10, Y10, Y9
+	VPSRLD     $0x18, Y9, Y9
+	VPSUBD     Y8, Y2, Y11
+	VPSUBD     Y9, Y11, Y11
+	VPSUBD     Y7, Y3, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPADDD     Y13, Y9, Y13
+	VPOR       Y13, Y11, Y11
+	VPOR       Y12, Y11, Y11
+	VPCMPEQD   Y9, Y9, Y9
+	VPCMPGTD   Y9, Y11, Y11
+	VPAND      Y11, Y10, Y10
+	VPSRLD     $0x18, Y10, Y9
+	VPADDD     Y9, Y7, Y7
+	VPAND      Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPSLLVD    Y8, Y4, Y9
+	VPAND      Y1, Y9, Y9
+	VPXOR      Y10, Y10, Y10
+	VPCMPEQD   Y11, Y11, Y11
+	VPGATHERDD Y11, (AX)(Y9*4), Y10
+	VPSLLD     $0x10, Y10, Y9
+	VPSRLD     $0x18, Y9, Y9
+	VPSUBD     Y8, Y2, Y11
+	VPSUBD     Y9, Y11, Y11
+	VPSUBD     Y7, Y3, Y12
+	VPCMPEQD   Y13, Y13, Y13
+	VPADDD     Y13, Y9, Y13
+	VPOR       Y13, Y11, Y11
+	VPOR       Y12, Y11, Y11
+	VPCMPEQD   Y9, Y9, Y9
+	VPCMPGTD   Y9, Y11, Y11
+	VPAND      Y11, Y10, Y10
+	VPSRLD     $0x18, Y10, Y9
+	VPADDD     Y9, Y7, Y7
+	VPAND      Y0, Y10, Y10
+	VPADDD     Y10, Y8, Y8
+	VPCMPEQD   Y10, Y10, Y10
+	VPADDD     Y10, Y8, Y10
+	VPCMPEQD   Y9, Y9, Y9
+	VPCMPGTD   Y9, Y10, Y10
+	VPSUBD     Y8, Y6, Y9
+	VPSLLD     $0x08, Y8, Y8
+	VPOR       Y8, Y9, Y9
+	VPSLLD     $0x10, Y7, Y7
+	VPOR       Y7, Y9, Y9
+	VPAND      Y10, Y9, Y9
+	VMOVDQU    Y9, (CX)
+	ADDQ       $0x20, DX
+	ADDQ       $0x20, CX
+	VPADDD     Y5, Y4, Y4
+	CMPQ       DX, BX
+	JNE        triple
+	VZEROUPPER
+	RET
+
+DATA dword52<>+0(SB)/4, $0x00000034
+GLOBL dword52<>(SB), RODATA|NOPTR, $4
 
 // func readFirstBands(data *byte, bits *uint64, end int, entries *uint32, zigzag *byte, first int, last int, low int, ended int, sent *uint64, count int, cells *int16, step int) (left int, more int)
 // Requires: BMI2, CMOV

@@ -16,9 +16,14 @@ import (
 
 func (l *lane) readVector(cells []kernel.Block, m, n int) int {
 	_, _ = cells[l.cells-1], runs[m+n]
-	return readRun(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), &cells[0][0], m, m+n) - m
+	read := readRun11
+	if l.width == fewBits {
+		read = readRun10
+	}
+	return read(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), &cells[0][0], m, m+n) - m
 }
 
+// readBothVector is for tables of acBits.
 func readBothVector(first, second *lane, cells, others []kernel.Block, n int) int {
 	_, _, _ = cells[first.cells-1], others[first.cells-1], runs[n]
 	return readTwoRuns(first.start(), &first.bits.acc, first.segment.bits, first.order(), &cells[0][0],
@@ -26,7 +31,11 @@ func readBothVector(first, second *lane, cells, others []kernel.Block, n int) in
 }
 
 func (l *lane) skipVector(n int) int {
-	return skipRun(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), 0, n)
+	skip := skipRun11
+	if l.width == fewBits {
+		skip = skipRun10
+	}
+	return skip(l.start(), &l.bits.acc, l.segment.bits, l.order(), len(l.units), 0, n)
 }
 
 // readBandsVector reads bands as readBands does, and returns of how many blocks: all, or those before one that it leaves. It writes to as many blocks and
@@ -47,9 +56,23 @@ func (c *coder) readBandsVector(out []kernel.Block, sent []uint64) int {
 	return len(sent) - left
 }
 
-func (t *acTable) setVector() { setPairs((*uint32)(&t.entries[0]), &t.pairs[0].first) }
+func (t *acTable) setVector() {
+	entries, pairs := (*uint32)(&t.entries[0]), &t.pairs[0].first
+	if t.width == fewBits {
+		setPairs10(entries, pairs)
+	} else {
+		setPairs11(entries, pairs)
+	}
+}
 
-func (t *acTable) setTriplesVector() { setTriples((*uint32)(&t.entries[0]), (*uint32)(&t.triples[0])) }
+func (t *acTable) setTriplesVector() {
+	entries, triples := (*uint32)(&t.entries[0]), (*uint32)(&t.triples[0])
+	if t.width == fewBits {
+		setTriples10(entries, triples)
+	} else {
+		setTriples11(entries, triples)
+	}
+}
 
 var runs [runLength + 1]struct{} // indexed by a number of MCUs that fits into a run
 

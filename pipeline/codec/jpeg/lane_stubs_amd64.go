@@ -4,30 +4,50 @@
 
 package jpeg
 
-// readRun decodes MCUs m to last-1 of a run, of count units each, and returns the number of the first that begins behind the end of the data.
-//
-//go:noescape
-func readRun(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
-
-// readTwoRuns is readRun for two lanes with the same tables, symbols in turns until a block ends.
+// readTwoRuns is readRun11 for two lanes with the same tables, symbols in turns until a block ends.
 //
 //go:noescape
 func readTwoRuns(data *byte, bits *uint64, end int, units *byte, cells *int16, data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count int, m int, last int) (stop int)
 
-// skipRun is readRun without a place for the blocks.
+// readRun11 decodes MCUs m to last-1 of a run, of count units each, by look-ups of so many bits. It returns the number of the first that begins behind the end of the data.
 //
 //go:noescape
-func skipRun(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
+func readRun11(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
 
-// setPairs is what acTable.setPairs does.
+// skipRun11 is readRun11 without a place for the blocks.
 //
 //go:noescape
-func setPairs(entries *uint32, pairs *uint32)
+func skipRun11(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
 
-// setTriples is what acTable.setTriples does.
+// setPairs11 is what acTable.setPairs does for look-ups of so many bits.
 //
 //go:noescape
-func setTriples(entries *uint32, triples *uint32)
+func setPairs11(entries *uint32, pairs *uint32)
+
+// setTriples11 is what acTable.setTriples does for look-ups of so many bits.
+//
+//go:noescape
+func setTriples11(entries *uint32, triples *uint32)
+
+// readRun10 decodes MCUs m to last-1 of a run, of count units each, by look-ups of so many bits. It returns the number of the first that begins behind the end of the data.
+//
+//go:noescape
+func readRun10(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m int, last int) (stop int)
+
+// skipRun10 is readRun10 without a place for the blocks.
+//
+//go:noescape
+func skipRun10(data *byte, bits *uint64, end int, units *byte, count int, m int, last int) (stop int)
+
+// setPairs10 is what acTable.setPairs does for look-ups of so many bits.
+//
+//go:noescape
+func setPairs10(entries *uint32, pairs *uint32)
+
+// setTriples10 is what acTable.setTriples does for look-ups of so many bits.
+//
+//go:noescape
+func setTriples10(entries *uint32, triples *uint32)
 
 // readFirstBands reads the bands of count neighbouring blocks for the first time, and returns how many blocks it left, and ended.
 //

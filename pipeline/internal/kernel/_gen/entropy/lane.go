@@ -246,8 +246,8 @@ func runSize(id string) func(symbol, size reg.GPVirtual) {
 // look loads the lane's entry, a pair.
 func (l *lane) look(ac reg.GPVirtual) {
 	MOVQ(l.acc, l.e)
-	SHRQ(U8(pairShift), l.e)
-	ANDL(U32(8<<acBits-8), l.e.As32())
+	SHRQ(U8(pairShift()), l.e)
+	ANDL(U32(8<<width-8), l.e.As32())
 	MOVQ(Mem{Base: ac, Index: l.e, Scale: 1}, l.e)
 }
 
@@ -258,8 +258,8 @@ func (l *lane) lookUp(id string, ac reg.GPVirtual) {
 	TESTL(l.e.As32(), l.e.As32())
 	JZ(LabelRef(id + "miss"))
 	SHRXQ(l.e, l.acc, i) // what comes behind the pair, as soon as it can be known
-	ANDL(U32(8<<acBits-8), i.As32())
-	LEAL(Mem{Base: l.e, Disp: 64 - pairShift}, v.As32()) // where the last value starts, and its length
+	ANDL(U32(8<<width-8), i.As32())
+	LEAL(Mem{Base: l.e, Disp: 64 - pairShift()}, v.As32()) // where the last value starts, and its length
 	BEXTRQ(v, l.acc, v)
 	RORXQ(U8(48), l.e, t)
 	ADDL(t.As32(), v.As32())
@@ -318,7 +318,7 @@ func (l *lane) end(id string, ac reg.GPVirtual, again, done string) {
 // single loads the entry of one symbol.
 func (l *lane) single(ac, e reg.GPVirtual) {
 	MOVQ(l.acc, e)
-	SHRQ(U8(64-acBits), e)
+	SHRQ(U8(64-width), e)
 	MOVL(Mem{Base: ac, Index: e, Scale: 4, Disp: acEntries}, e.As32())
 }
 
@@ -339,7 +339,7 @@ func (l *lane) miss(id string, ac, e reg.GPVirtual, done string) {
 	l.refill()
 	TESTL(e.As32(), e.As32())
 	JNZ(LabelRef(id + "ac"))
-	l.find(id+"ac", ac, acLong, acBits, e, runSize(id))
+	l.find(id+"ac", ac, acLong, width, e, runSize(id))
 	Label(id + "ac")
 	var v reg.GPVirtual
 	if l.stores {

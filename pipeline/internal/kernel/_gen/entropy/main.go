@@ -4,12 +4,15 @@
 package main
 
 import (
+	"strconv"
+
 	. "github.com/mmcloughlin/avo/build"
 )
 
 // What it knows of package jpeg, where a test compares it.
 const (
 	acBits, dcBits = 11, 9
+	fewBits        = 10
 
 	dcLong = 4 << dcBits // in a dcTable
 
@@ -27,9 +30,7 @@ const (
 
 	endOfBlock = 128
 
-	pairLength  = 22
-	pairShift   = 64 - acBits - 3
-	tripleShift = 64 - acBits - 2
+	pairLength = 22
 
 	lookUps  = 2  // of pairs, which a refill has bits for
 	refilled = 56 // bits that a refill brings
@@ -37,13 +38,25 @@ const (
 	placesBytes = 64 + 16
 )
 
+// width is how many bits the look-ups of AC codes take of what is being made.
+var width = acBits
+
+// Shifts that leave so many of 64, as the offset of a pair and of a triple.
+func pairShift() int   { return 64 - width - 3 }
+func tripleShift() int { return 64 - width - 2 }
+
+// wide is the name of a function for the width.
+func wide(name string) string { return name + strconv.Itoa(width) }
+
 func main() {
 	ConstraintExpr("!purego")
-	read()
 	readTwo()
-	skip()
-	pairs()
-	triples()
+	for _, width = range []int{acBits, fewBits} {
+		read()
+		skip()
+		pairs()
+		triples()
+	}
 	firstBands()
 	refineBands()
 	Generate()

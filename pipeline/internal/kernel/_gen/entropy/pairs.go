@@ -13,24 +13,24 @@ import (
 var order = []int{0, 1, 4, 5, 2, 3, 6, 7}
 
 func pairs() {
-	numbers := GLOBL("pairNumbers", 24) // RODATA | NOPTR
+	numbers := GLOBL(wide("pairNumbers"), 24) // RODATA | NOPTR
 	for i, n := range order {
 		DATA(4*i, U32(uint32(n)))
 	}
-	TEXT("setPairs", NOSPLIT, "func(entries *uint32, pairs *uint32)")
+	TEXT(wide("setPairs"), NOSPLIT, "func(entries *uint32, pairs *uint32)")
 	Pragma("noescape")
-	Doc("setPairs is what acTable.setPairs does.")
+	Doc(wide("setPairs") + " is what acTable.setPairs does for look-ups of so many bits.")
 	entries, p, at, end := Load(Param("entries"), GP64()), Load(Param("pairs"), GP64()), GP64(), GP64()
 	number := YMM()
 	VMOVDQU(numbers, number)
 	MOVQ(entries, at)
-	LEAQ(Mem{Base: entries, Disp: 4 << acBits}, end)
+	LEAQ(Mem{Base: entries, Disp: 4 << width}, end)
 	Label("pair")
 	e, l, rest := YMM(), YMM(), YMM()
 	VPERMQ(U8(0xd8), Mem{Base: at}, e) // by pairs, as order has them
 	byteOf(e, 0, l)
 	VPSLLVD(l, number, rest)
-	VPAND(dwords(1<<acBits-1), rest, rest)
+	VPAND(dwords(1<<width-1), rest, rest)
 	next := gather(entries, rest, 4, 0)
 	size, known, bias := last(number, e)
 	one := firstFits(l, known)
@@ -56,7 +56,7 @@ func pairs() {
 
 // firstFits is where a symbol of l bits, of which the look-up must have those known, is a pair's first.
 func firstFits(l, known reg.VecVirtual) reg.VecVirtual {
-	fits, t := dwords(acBits), dwords(pairLength)
+	fits, t := dwords(uint32(width)), dwords(pairLength)
 	VPSUBD(known, fits, fits)
 	VPSUBD(l, t, t)
 	notNegative(fits, less1(l), t)
@@ -65,7 +65,7 @@ func firstFits(l, known reg.VecVirtual) reg.VecVirtual {
 
 // secondFits is where next can be the second symbol behind e, a first one of l bits.
 func secondFits(e, l, size, next, known reg.VecVirtual) reg.VecVirtual {
-	fits, n, t := dwords(acBits), YMM(), dwords(pairLength)
+	fits, n, t := dwords(uint32(width)), YMM(), dwords(pairLength)
 	VPSUBD(l, fits, fits)
 	VPSUBD(known, fits, fits)
 	byteOf(next, 0, n)
@@ -85,7 +85,7 @@ func secondFits(e, l, size, next, known reg.VecVirtual) reg.VecVirtual {
 
 // firstField is a pair's field of that name; next is 0 where there is no second symbol.
 func firstField(e, l, size, next reg.VecVirtual) reg.VecVirtual {
-	first, t, move := dwords(pairShift), YMM(), YMM()
+	first, t, move := dwords(uint32(pairShift())), YMM(), YMM()
 	byteOf(next, 0, t)
 	VPADDD(l, t, t)
 	VPSUBD(t, first, first)
@@ -131,7 +131,7 @@ func last(number, e reg.VecVirtual) (size, known, bias reg.VecVirtual) {
 	VPMINUD(size, one, known)
 	byteOf(e, 1, t)
 	VPADDD(t, known, known)
-	VPSLLD(U8(32-acBits), number, one)
+	VPSLLD(U8(32-width), number, one)
 	VPSLLVD(t, one, t)
 	VPSRAD(U8(31), t, t)
 	VPANDN(bias, t, bias)
@@ -142,7 +142,7 @@ func last(number, e reg.VecVirtual) (size, known, bias reg.VecVirtual) {
 func value32(number, e, v reg.VecVirtual) {
 	x, sign, shift := YMM(), YMM(), YMM()
 	byteOf(e, 1, shift)
-	VPSLLD(U8(32-acBits), number, x)
+	VPSLLD(U8(32-width), number, x)
 	VPSLLVD(shift, x, x)
 	VPSRAD(U8(31), x, sign)
 	ones := YMM()

@@ -8,9 +8,10 @@ import (
 )
 
 func read() {
-	TEXT("readRun", NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m, last int) (stop int)")
+	TEXT(wide("readRun"), NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, count int, cells *int16, m, last int) (stop int)")
 	Pragma("noescape")
-	Doc("readRun decodes MCUs m to last-1 of a run, of count units each, and returns the number of the first that begins behind the end of the data.")
+	Doc(wide("readRun") + " decodes MCUs m to last-1 of a run, of count units each, by look-ups of so many bits. " +
+		"It returns the number of the first that begins behind the end of the data.")
 	l := newLane("", true)
 	turns([]*lane{l}, func(left Mem) {
 		ac := l.block("", left, true)
@@ -23,7 +24,7 @@ func readTwo() {
 	TEXT("readTwoRuns", NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, cells *int16, "+
 		"data2 *byte, bits2 *uint64, end2 int, units2 *byte, cells2 *int16, count, m, last int) (stop int)")
 	Pragma("noescape")
-	Doc("readTwoRuns is readRun for two lanes with the same tables, symbols in turns until a block ends.")
+	Doc("readTwoRuns is readRun11 for two lanes with the same tables, symbols in turns until a block ends.")
 	a, b := newLane("", true), newLane("2", true)
 	for _, l := range []*lane{a, b} {
 		l.p, l.place = nil, AllocLocal(8)
@@ -50,9 +51,9 @@ func readTwo() {
 }
 
 func skip() {
-	TEXT("skipRun", NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, count, m, last int) (stop int)")
+	TEXT(wide("skipRun"), NOSPLIT, "func(data *byte, bits *uint64, end int, units *byte, count, m, last int) (stop int)")
 	Pragma("noescape")
-	Doc("skipRun is readRun without a place for the blocks.")
+	Doc(wide("skipRun") + " is " + wide("readRun") + " without a place for the blocks.")
 	l := newLane("", false)
 	turns([]*lane{l}, func(left Mem) { l.passOver(l.block("", left, true), "unit") })
 }

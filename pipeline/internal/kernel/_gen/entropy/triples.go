@@ -7,19 +7,19 @@ import (
 )
 
 func triples() {
-	numbers := GLOBL("tripleNumbers", 24) // RODATA | NOPTR
+	numbers := GLOBL(wide("tripleNumbers"), 24) // RODATA | NOPTR
 	for i := range 8 {
 		DATA(4*i, U32(uint32(i)))
 	}
-	TEXT("setTriples", NOSPLIT, "func(entries *uint32, triples *uint32)")
+	TEXT(wide("setTriples"), NOSPLIT, "func(entries *uint32, triples *uint32)")
 	Pragma("noescape")
-	Doc("setTriples is what acTable.setTriples does.")
+	Doc(wide("setTriples") + " is what acTable.setTriples does for look-ups of so many bits.")
 	entries, triples, at, end := Load(Param("entries"), GP64()), Load(Param("triples"), GP64()), GP64(), GP64()
-	low, inside, top, most := dwords(255), dwords(1<<acBits-1), dwords(acBits), dwords(endOfBlock-1)
-	number, eight, shift := YMM(), dwords(8), dwords(tripleShift)
+	low, inside, top, most := dwords(255), dwords(1<<width-1), dwords(uint32(width)), dwords(endOfBlock-1)
+	number, eight, shift := YMM(), dwords(8), dwords(uint32(tripleShift()))
 	VMOVDQU(numbers, number)
 	MOVQ(entries, at)
-	LEAQ(Mem{Base: entries, Disp: 4 << acBits}, end)
+	LEAQ(Mem{Base: entries, Disp: 4 << width}, end)
 	Label("triple")
 	e, l, move := YMM(), YMM(), YMM()
 	VMOVDQU(Mem{Base: at}, e)
@@ -71,8 +71,8 @@ func (l *lane) passOver(ac reg.GPVirtual, done string) {
 	LEAQ(Mem{Base: ac, Disp: acTriples}, table)
 	Label("triples")
 	MOVQ(l.acc, i)
-	SHRQ(U8(tripleShift), i)
-	ANDL(U32(4<<acBits-4), i.As32())
+	SHRQ(U8(tripleShift()), i)
+	ANDL(U32(4<<width-4), i.As32())
 	MOVL(Mem{Base: table, Index: i, Scale: 1}, e.As32())
 	l.refill()
 	Label("triple")
@@ -81,7 +81,7 @@ func (l *lane) passOver(ac reg.GPVirtual, done string) {
 		TESTL(e.As32(), e.As32())
 		JZ(LabelRef("miss"))
 		SHRXQ(e, l.acc, i) // what comes behind the triple, as soon as it can be known
-		ANDL(U32(4<<acBits-4), i.As32())
+		ANDL(U32(4<<width-4), i.As32())
 		SHRL(U8(16), t.As32())
 		ADDL(t.As32(), l.k.As32())
 		CMPL(l.k.As32(), U8(64))
