@@ -203,6 +203,29 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// Narrow regions at the sides of a picture need no memory that wide ones have left.
+func TestNarrowRegions(t *testing.T) {
+	for i, name := range inOrder(samplings) {
+		b := jpegtest.Encode(jpegtest.Photograph(uint64(i), i, 75, 40), jpegtest.Options{Sampling: samplings[name]})
+		w, h, want, err := oracleDecode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n < 40; n += 3 {
+			for _, region := range []image.Rectangle{image.Rect(0, 0, n, h), image.Rect(w-n, 0, w, h), image.Rect(w/2, n, w/2+1, h)} {
+				for _, d := range allLevels() {
+					if _, _, err := d.Parse(b, Limits{}); err != nil {
+						t.Fatal(err)
+					}
+					if got, err := decodeRegion(d, region); err != nil || !bytes.Equal(got, crop(want, w, region)) {
+						t.Fatalf("%s of %s: region %v differs (%v)", d.output.kernels.Level, name, region, err)
+					}
+				}
+			}
+		}
+	}
+}
+
 // photographs are the names of real pictures, if there are any on this machine.
 func photographs(t testing.TB) []string {
 	dir := os.Getenv("FEEDWATER_PHOTOS")

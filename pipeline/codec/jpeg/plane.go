@@ -7,7 +7,8 @@ import (
 )
 
 // plane holds the samples of one component that the rows in work need: row 0 is the last one of the MCU row before, then
-// come the rows of the current MCU row. Left of the first MCU is room for a neighbour, right of the last one too.
+// come the rows of the current MCU row. Left of the first MCU is room for a neighbour, right of the last one too, and for as many samples as kernels
+// take rather than fewer.
 type plane struct {
 	comp   *component
 	region image.Rectangle // of the picture, in pixels
@@ -19,7 +20,7 @@ type plane struct {
 	full   []byte // an upsampled row
 }
 
-// lead is where the first MCU starts in a row of a plane.
+// lead is where the first MCU starts in a row of a plane, and how many samples there is room for behind the last one.
 const lead = 32
 
 // aim sets the region.
@@ -51,7 +52,7 @@ func (p *plane) reset(mcus image.Rectangle) {
 	p.stride = lead + (8*even(mcus.Dx()*c.h)+lead+63)&^63
 	p.pix = room(p.pix, (1+8*c.v)*p.stride)
 	if c.upX > 1 || c.interpolated {
-		p.full = room(p.full, p.used.Dx()*c.upX)
+		p.full = room(p.full, max(p.used.Dx(), lead)*c.upX)
 	}
 }
 
@@ -91,10 +92,11 @@ func (p *plane) finish(y int) {
 // carry keeps the last row for the next MCU row.
 func (p *plane) carry() { copy(p.pix[:p.stride], p.pix[8*p.comp.v*p.stride:]) }
 
-// samples gives the component's samples of row y of the region, at full size.
+// samples gives the component's samples of row y of the region, at full size. A narrow row is doubled with what happens to lie behind it, which is
+// left out of what is given.
 func (p *plane) samples(k *kernel.JPEG, y int) []byte {
 	c := p.comp
-	j, x, n := y/c.upY, p.used.Min.X, p.used.Dx()
+	j, x, n := y/c.upY, p.used.Min.X, max(p.used.Dx(), k.Least)
 	switch {
 	case p.looksAside() && p.looksAbove():
 		far, _ := p.far(y)
@@ -105,9 +107,9 @@ func (p *plane) samples(k *kernel.JPEG, y int) []byte {
 		far, bias := p.far(y)
 		k.H1V2(p.full, p.line(j, x)[:n], p.line(far, x)[:n], bias)
 	case c.upX == 1:
-		return p.line(j, x)[:n]
+		return p.line(j, x)[:p.used.Dx()]
 	default:
-		repeat(p.full, p.line(j, x)[:n], c.upX)
+		repeat(p.full, p.line(j, x)[:p.used.Dx()], c.upX)
 	}
 	return p.full[p.region.Min.X-x*c.upX:][:p.region.Dx()]
 }

@@ -14,6 +14,9 @@ type JPEG struct {
 	// Level is the level's name.
 	Level string
 
+	// Least is the fewest samples, at most 32, for which H2V1, H2V2 and H1V2 are fast: fewer take longer.
+	Least int
+
 	// IDCT makes samples of a row of neighbouring blocks: 8 rows of 8*len(blocks) bytes, row i at dst[i*stride].
 	// The number of blocks is even. Coefficients are multiplied by q first. The transform is libjpeg's accurate integer
 	// one as its x86 vector code computes it, which differs from the C code on damaged data only: products and the sums
@@ -63,7 +66,7 @@ func JPEGFor(level string) *JPEG {
 
 func scalarJPEG() *JPEG {
 	return &JPEG{
-		Level: Scalar, IDCT: idctScalar, Color: colorScalar, Grey: greyScalar,
+		Level: Scalar, Least: 1, IDCT: idctScalar, Color: colorScalar, Grey: greyScalar,
 		H2V1: h2v1Scalar, H2V2: h2v2Scalar, H1V2: h1v2Scalar, Unstuff: unstuffScalar,
 	}
 }

@@ -11,7 +11,7 @@ const group = 32
 
 func vectorJPEG() *JPEG {
 	return &JPEG{
-		Level: AVX2, IDCT: idctAVX2, Color: colorAVX2, Grey: greyAVX2,
+		Level: AVX2, Least: group, IDCT: idctAVX2, Color: colorAVX2, Grey: greyAVX2,
 		H2V1: h2v1AVX2, H2V2: h2v2AVX2, H1V2: h1v2AVX2, Unstuff: unstuffAVX2,
 	}
 }
