@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,9 @@ type Indexed struct {
 	// Failed could not be read. Those that are missing could not be kept any more. Lost were made and could not be
 	// written: they are not among Made.
 	Seen, Made, Kept, None, Failed, Lost int
+	// Copies is how many of those that were made, or were there, are copies; with CopiesFull there was no room for more.
+	Copies     int
+	CopiesFull bool
 	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
 	FileBytes, IndexBytes int64
 	// DiskBytes is what the files of this data set take in the end: more where several make indexes at once, or with
@@ -48,7 +52,15 @@ func IndexSnapshot(ctx context.Context, roots *bulkhead.Roots, s *dataset.Snapsh
 	m.kept = roots.Of(m.index.folderName())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	m.index.Trouble = func(err error) { stop(err) }
+	m.index.Trouble = func(err error) {
+		if !errors.Is(err, ErrCopiesFull) {
+			stop(err)
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.seen.CopiesFull = true
+	}
 	if m.store, err = m.openStore(ctx); err != nil {
 		return Indexed{}, err
 	}
@@ -162,18 +174,26 @@ func (w *indexWorker) indexPicture(ctx context.Context, i int) {
 		switch {
 		case made:
 			n.Made++
-			n.IndexBytes += int64(len(w.made))
+			n.addIndex(w.made)
 		case len(had) > 0:
 			n.Kept++
-			n.IndexBytes += int64(len(had))
+			n.addIndex(had)
 		case len(w.made) == 0:
 			n.None++
 		}
 	})
 }
 
-// makeIndex makes what is wanted, beside the index that the picture had, empty: none. It reports whether there is one now that is kept.
+// makeIndex makes what is wanted, beside the index that the picture had, empty: none. Where there is no room for a copy it makes the other index. It reports
+// whether there is one now that is kept.
 func (w *indexWorker) makeIndex(ctx context.Context, i int, had []byte, wanted recording) bool {
+	if w.makeWanted(ctx, i, had, wanted) {
+		return true
+	}
+	return codec.IsCopy(w.made) && w.makeWanted(ctx, i, had, recording{small: wanted.small})
+}
+
+func (w *indexWorker) makeWanted(ctx context.Context, i int, had []byte, wanted recording) bool {
 	w.made = w.made[:0]
 	if !wanted.any() {
 		return false
@@ -202,6 +222,13 @@ func (n *Indexed) takeLost(records int, bytes int64) {
 	n.Made -= records
 	n.Lost += records
 	n.IndexBytes -= bytes
+}
+
+func (n *Indexed) addIndex(data []byte) {
+	n.IndexBytes += int64(len(data))
+	if codec.IsCopy(data) {
+		n.Copies++
+	}
 }
 
 func (n *Indexed) addFailure(err error) {

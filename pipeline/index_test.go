@@ -428,10 +428,21 @@ func TestCopiesChangeNothing(t *testing.T) {
 	dir, progressive, lossy := copiedFolder(t)
 	cache, other := t.TempDir(), t.TempDir()
 	want := epochs(t, open(t, dir, skipPlan, Options{}))
+	runFull := func(what, dir string, x IndexOptions, indexed int, full int64) {
+		t.Helper()
+		var told atomic.Int64
+		x.Trouble = func(err error) {
+			if told.Add(1); !errors.Is(err, ErrCopiesFull) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if checkIndexed(t, what, dir, Options{Index: &x}, want, indexed); told.Load() != full {
+			t.Errorf("%s: told %d times of no room, want %d", what, told.Load(), full)
+		}
+	}
 	run := func(what, dir string, x IndexOptions, indexed int) {
 		t.Helper()
-		x.Trouble = func(err error) { t.Errorf("%s: %v", what, err) }
-		checkIndexed(t, what, dir, Options{Index: &x}, want, indexed)
+		runFull(what, dir, x, indexed, 0)
 	}
 	countCopies := func(what, cache string, want int) {
 		t.Helper()
@@ -461,14 +472,14 @@ func TestCopiesChangeNothing(t *testing.T) {
 	run("again", dir, IndexOptions{Dir: cache, CopyBytes: 1 << 30}, small+progressive)
 	run("a full share", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small+progressive) // those that are there are used
 	run("no share", dir, IndexOptions{Dir: cache}, small+progressive)                   // as whoever trains with what `feedwater index` made
-	run("none", dir, IndexOptions{Dir: other, CopyBytes: 1}, small)
+	runFull("none", dir, IndexOptions{Dir: other, CopyBytes: 1}, small, 1)
 	countCopies("none", other, 0)
 	first, another := want, dir+"/class_0/progressive-0.jpg"
 	if err := os.Remove(another); err != nil {
 		t.Fatal(err)
 	}
 	want = epochs(t, open(t, dir, skipPlan, Options{}))
-	run("another data set", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small)
+	runFull("another data set", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small, 1)
 	write(t, another, jpegtest.Encode(jpegtest.Photograph(0, 0, 90, 200), jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60}))
 	want = first
 	if after := indexFiles(t, filepath.Join(cache, copiesFolder)); !slices.Equal(after, copies) {
@@ -503,19 +514,55 @@ func TestIndexSnapshotMakesCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer data.Close()
-	small := 18 + lossy
+	small, copies := 18+lossy, progressive+lossy
 	for i, c := range []struct {
+		dir   string
 		share int64
 		want  Indexed
 	}{
-		{0, Indexed{Made: small}},
-		{1 << 30, Indexed{Made: progressive + lossy, Kept: small - lossy}},
-		{1 << 30, Indexed{Kept: small + progressive}},
-		{0, Indexed{Kept: small + progressive}},
+		{cache, 0, Indexed{Made: small}},
+		{cache, 1, Indexed{Kept: small, CopiesFull: true}},
+		{cache, 1 << 30, Indexed{Made: copies, Kept: small - lossy, Copies: copies}},
+		{cache, 1 << 30, Indexed{Kept: small + progressive, Copies: copies}},
+		{cache, 0, Indexed{Kept: small + progressive, Copies: copies}},
+		{t.TempDir(), 1, Indexed{Made: small, CopiesFull: true}}, // those without a copy have the other index at once
 	} {
-		done, err := IndexSnapshot(t.Context(), roots, data, IndexOptions{Dir: cache, CopyBytes: c.share}, 2, nil)
-		if err != nil || done.Made != c.want.Made || done.Kept != c.want.Kept {
+		done, err := IndexSnapshot(t.Context(), roots, data, IndexOptions{Dir: c.dir, CopyBytes: c.share}, 2, nil)
+		got := Indexed{Made: done.Made, Kept: done.Kept, Copies: done.Copies, CopiesFull: done.CopiesFull}
+		if err != nil || got != c.want || done.Seen != done.Made+done.Kept+done.None+done.Failed || done.Lost != 0 {
 			t.Errorf("%d: %+v, %v", i, done, err)
 		}
+	}
+}
+
+// A share that is used up takes copies up to its end, loses none that were made, and leaves the other files their other index.
+func TestCopiesUpToTheShare(t *testing.T) {
+	dir, progressive, lossy := copiedFolder(t)
+	roots := bulkhead.New(bulkhead.Options{})
+	defer roots.Close()
+	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	for share, last := int64(2000), 0; last < progressive+lossy; share += 8000 {
+		cache := t.TempDir()
+		done, err := IndexSnapshot(t.Context(), roots, data, IndexOptions{Dir: cache, CopyBytes: share}, 1, nil)
+		if err != nil || done.Lost != 0 || done.Copies < last || done.CopiesFull != (done.Copies < progressive+lossy) {
+			t.Fatalf("%d bytes: %+v, %v", share, done, err)
+		}
+		taken := int64(0)
+		for _, name := range indexFiles(t, filepath.Join(cache, copiesFolder)) {
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken += info.Size()
+		}
+		again, err := IndexSnapshot(t.Context(), roots, data, IndexOptions{Dir: cache}, 1, nil)
+		if err != nil || again.Made != 0 || again.Copies != done.Copies || taken > share || taken == 0 != (done.Copies == 0) {
+			t.Fatalf("%d bytes, of which %d are taken: %+v, then %+v, %v", share, taken, done, again, err)
+		}
+		last = done.Copies
 	}
 }

@@ -2,8 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/feedwater-io/feedwater/pipeline/codec"
@@ -16,7 +16,7 @@ import (
 // have a share of the disk to themselves.
 type records struct {
 	small  *imageindex.Cache
-	copies *imageindex.Cache // nil: none are kept, and there are none
+	copies *imageindex.Cache
 }
 
 // recording is which stores want to know what is made of a file on the way.
@@ -39,14 +39,7 @@ func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions re
 	if err != nil {
 		return nil, err
 	}
-	folder, share := filepath.Join(x.folderName(), copiesFolder), x.CopyBytes
-	if share <= 0 {
-		if !exists(folder) {
-			return &records{small: small}, nil
-		}
-		share = 1 // those that are there are used, and there is room for no more
-	}
-	copies, err := imageindex.Open(name, samples, imageindex.Options{Dir: folder, MaxBytes: share, Steady: true, Trouble: x.Trouble, Hold: x.Hold})
+	copies, err := imageindex.Open(name, samples, x.copiesOptions())
 	if err != nil {
 		small.Close()
 		return nil, err
@@ -54,10 +47,21 @@ func (x *IndexOptions) openRecords(fingerprint string, samples int, revisions re
 	return &records{small, copies}, nil
 }
 
-func exists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
+// copiesOptions are those of the store of copies. Without a share those that are there, or come to be, are used.
+func (x *IndexOptions) copiesOptions() imageindex.Options {
+	return imageindex.Options{
+		Dir: filepath.Join(x.folderName(), copiesFolder), MaxBytes: x.CopyBytes, Steady: true, ReadOnly: x.CopyBytes <= 0, Hold: x.Hold,
+		Trouble: func(err error) {
+			if errors.Is(err, imageindex.ErrFull) {
+				err = fmt.Errorf("%w: %w", ErrCopiesFull, err)
+			}
+			x.Trouble(err)
+		},
+	}
 }
+
+// ErrCopiesFull is told to IndexOptions.Trouble where a file has no copy since there is no room for one.
+var ErrCopiesFull = errors.New("there is no room for more copies")
 
 // heldBytes is how many bytes of memory the stores of so many samples hold while they gather nothing.
 func (x *IndexOptions) heldBytes(samples int) int64 {
@@ -71,25 +75,22 @@ func (x *IndexOptions) heldBytes(samples int) int64 {
 // Find copies the index of a sample over buf if there is one that was made of these bytes of its file, the copy where
 // there is one. Else it is empty. It is told what is worth making.
 func (r *records) Find(sample int, file, buf []byte) (data []byte, wanted recording) {
-	if r.copies != nil {
-		if data, wanted.copies = r.copies.Find(sample, file, buf); len(data) > 0 {
-			return data, wanted
-		}
-		buf = data
+	if data, wanted.copies = r.copies.Find(sample, file, buf); len(data) > 0 {
+		return data, wanted
 	}
-	data, wanted.small = r.small.Find(sample, file, buf)
+	data, wanted.small = r.small.Find(sample, file, data)
 	return data, wanted
 }
 
 // Put keeps an index in the store that it is for, and tells the other of those that want to know that there is none for
-// it; an empty one is for neither.
+// it; an empty one is for neither. A copy that is not kept leaves the file to the other store.
 func (r *records) Put(sample int, file, data []byte, wanted recording) {
 	small, copies := splitRecord(data)
+	if wanted.copies && !r.copies.Put(sample, file, copies) && len(copies) > 0 {
+		return
+	}
 	if wanted.small {
 		r.small.Put(sample, file, small)
-	}
-	if wanted.copies {
-		r.copies.Put(sample, file, copies)
 	}
 }
 
@@ -97,16 +98,11 @@ func (r *records) Put(sample int, file, data []byte, wanted recording) {
 // of small ones if it is empty.
 func (r *records) PutAll(ctx context.Context, sample int, file, data []byte, wanted recording) bool {
 	small, copies := splitRecord(data)
-	known := true
-	if wanted.small {
-		known = r.small.PutAll(ctx, sample, file, small)
+	if wanted.copies && !r.copies.PutAll(ctx, sample, file, copies) && len(copies) > 0 {
+		return false
 	}
-	if wanted.copies {
-		if kept := r.copies.PutAll(ctx, sample, file, copies); len(copies) > 0 {
-			known = kept
-		}
-	}
-	return known
+	known := !wanted.small || r.small.PutAll(ctx, sample, file, small)
+	return known || len(copies) > 0
 }
 
 // splitRecord is what each store has of an index.
@@ -120,9 +116,7 @@ func splitRecord(data []byte) (small, copies []byte) {
 // all calls f for each store.
 func (r *records) all(f func(*imageindex.Cache)) {
 	f(r.small)
-	if r.copies != nil {
-		f(r.copies)
-	}
+	f(r.copies)
 }
 
 // Close closes the stores.

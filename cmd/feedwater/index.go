@@ -29,7 +29,7 @@ func newIndex() *cobra.Command {
 		Use:   "index FOLDER",
 		Short: "Index the pictures of a folder ahead of time, so that the first epoch is as fast as the others",
 		Long: `Lists the pictures of a folder, with a folder for each class or without, and makes an index of each JPEG file: where its data can be entered, so that what lies outside a crop need not be
-decoded. It takes about 2 % of the files' bytes, and nothing is written to the folder itself.
+decoded. It takes about 2 % of the files' bytes, and lies in the folder that --index names, not among the pictures.
 
 Nobody has to run this: nodes and Loaders make indexes on their way, the first time they decode a picture. An index changes no byte of a batch. It is
 bound to the bytes that it was made of, and made again where these changed; all of it may be deleted at any time. Running this again, or after
@@ -131,4 +131,10 @@ func (o *indexOptions) printReport(out io.Writer, dir string, n pipeline.Indexed
 	files, bytes, disk := bytesize.Size(n.FileBytes), bytesize.Size(n.IndexBytes), bytesize.Size(n.DiskBytes)
 	fmt.Fprintf(out, "index of %s, %.2f %% of %s, an entry every %d blocks, in %s: %s on disk\n",
 		&bytes, 100*float64(n.IndexBytes)/float64(max(n.FileBytes, 1)), &files, o.interval, dir, &disk)
+	switch {
+	case n.CopiesFull:
+		fmt.Fprintf(out, "copies: %d pictures have one; --index-copies %s has no room for more, and the others are decoded without\n", n.Copies, &o.copies)
+	case n.Copies > 0:
+		fmt.Fprintf(out, "copies: %d pictures have one\n", n.Copies)
+	}
 }

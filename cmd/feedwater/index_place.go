@@ -27,30 +27,37 @@ const indexOff = "off"
 
 func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
 	p.limit = 4 << 30
-	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
+	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG, PNG and WebP files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
 	f.Var(bytesize.Positive{Size: &p.limit}, "index-limit", "what the indexes of all data sets may take")
 	f.Var(&p.copies, "index-copies", "what copies of progressive JPEG and lossy WebP files may take beside that, which are about as large as the files and decode several times as fast; 0: none are made, those that are there are used")
 }
 
-// openIndex is nil where none is wanted. What goes wrong is logged, once; hold, if there is one, is told of the memory
+// openIndex is nil where none is wanted. What goes wrong is logged, each kind once; hold, if there is one, is told of the memory
 // that indexes take.
 func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.IndexOptions {
 	if p.dir == indexOff {
 		return nil
 	}
-	var once sync.Once
+	var told sync.Map // what was said
 	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), CopyBytes: int64(p.copies), Hold: hold, Trouble: func(err error) {
-		once.Do(func() {
-			what := "the index of pictures is not kept: crops are slower than they could be"
-			if errors.Is(err, imageindex.ErrFull) {
-				what = "the index of pictures is as large as it may be; --index-limit, or FEEDWATER_INDEX_LIMIT, raises that"
-			}
-			if errors.Is(err, pipeline.ErrManyIndexes) {
-				what = "more data sets are in use than have their indexes open: crops of some are slower than they could be"
-			}
+		what := indexTrouble(err)
+		if _, again := told.LoadOrStore(what, true); !again {
 			log.Warn(what, "err", err)
-		})
+		}
 	}}
+}
+
+// indexTrouble says what an error about the index means, and what helps.
+func indexTrouble(err error) string {
+	switch {
+	case errors.Is(err, pipeline.ErrCopiesFull):
+		return "copies of pictures take as much as they may: other files are decoded without; --index-copies, or FEEDWATER_INDEX_COPIES, raises that"
+	case errors.Is(err, imageindex.ErrFull):
+		return "the index of pictures is as large as it may be; --index-limit, or FEEDWATER_INDEX_LIMIT, raises that"
+	case errors.Is(err, pipeline.ErrManyIndexes):
+		return "more data sets are in use than have their indexes open: crops of some are slower than they could be"
+	}
+	return "the index of pictures is not kept: crops are slower than they could be"
 }
 
 // folderOr is the folder that the flags come to; empty: imageindex.DefaultDir.

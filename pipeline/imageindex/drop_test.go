@@ -2,10 +2,12 @@ package imageindex
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
 
 // bytesIn is what the files of a folder take.
@@ -126,34 +128,98 @@ func TestOtherThingsAreSkipped(t *testing.T) {
 	}
 }
 
-// In a folder that is steady nothing makes room: files of all data sets stay, and one that finds no room keeps nothing and says nothing.
+// In a folder that is steady what is in use stays. A Cache takes what there is room for, loses none of it, and says once that there is no more.
 func TestSteadyFolder(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, Options{Dir: dir, Steady: true})
 	fill(first)
 	first.Close()
 	size := bytesIn(t, dir)
-	told := func(err error) { t.Error(err) }
-	for _, most := range []int64{1, size, size + 100} {
-		other, err := Open("other", samples, Options{Dir: dir, Steady: true, MaxBytes: most, Trouble: told, pendingBytes: 1000})
+	for _, more := range []int64{1 - size, 0, 100, 1000, size - 1, size} {
+		folder := t.TempDir()
+		if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		o := Options{Dir: folder, Steady: true, MaxBytes: size + more, pendingBytes: 1000, Trouble: func(err error) {
+			if told++; !errors.Is(err, ErrFull) {
+				t.Error(err)
+			}
+		}}
+		other, err := Open("other", samples, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, make := other.Find(0, fileOf(0), nil); make || other.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
-			t.Errorf("%d bytes: a record is wanted, or kept", most)
+		kept := 0
+		for i := range samples {
+			_, make := other.Find(i, fileOf(i), nil)
+			if make != (kept == i) {
+				t.Errorf("%d more bytes: record %d is wanted: %t", more, i, make)
+			}
+			if other.PutAll(t.Context(), i, fileOf(i), wantOf(i)) {
+				kept++
+			}
 		}
 		other.Close()
+		if want := number(kept < samples); told != want {
+			t.Errorf("%d more bytes: told %d times", more, told)
+		}
+		if n := bytesIn(t, folder); n > max(size, size+more) || kept == samples && more < size {
+			t.Errorf("%d more bytes: %d in all, %d kept", more, n, kept)
+		}
+		if n := found(t, open(t, Options{Dir: folder, Steady: true, ReadOnly: true})); n != samples {
+			t.Errorf("%d more bytes: %d found of what was there", more, n)
+		}
+		again, err := Open("other", samples, Options{Dir: folder, ReadOnly: true, Trouble: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := found(t, again); n != kept || again.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
+			t.Errorf("%d more bytes: %d found of %d that were kept, or one more is", more, n, kept)
+		}
+		again.Close()
 	}
-	other, err := Open("other", samples, Options{Dir: dir, Steady: true, MaxBytes: size + 2000, Trouble: told, pendingBytes: 1000})
-	if err != nil {
-		t.Fatal(err)
+}
+
+func number(one bool) int {
+	if one {
+		return 1
 	}
-	fill(other)
-	other.Close()
-	if n := bytesIn(t, dir); n <= size || n > size+2000 {
-		t.Errorf("%d bytes where %d were, and 2000 more may be", n, size)
-	}
-	if again := open(t, Options{Dir: dir, Steady: true, MaxBytes: 1}); found(t, again) != samples {
-		t.Errorf("%d found of what was there", found(t, again))
+	return 0
+}
+
+// In a steady folder data sets that were not opened for a week make room, and no others.
+func TestStaleFilesMakeRoom(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, Options{Dir: dir, Steady: true})
+	fill(first)
+	first.Close()
+	size := bytesIn(t, dir)
+	for _, c := range []struct {
+		age  time.Duration
+		want int
+	}{{staleAge - time.Hour, 0}, {staleAge + time.Hour, samples}} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened := time.Now().Add(-c.age)
+		for _, f := range files {
+			if err := os.Chtimes(filepath.Join(dir, f.Name()), opened, opened); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other, err := Open("other", samples, Options{Dir: dir, Steady: true, MaxBytes: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(other)
+		if n := found(t, other); n != c.want {
+			t.Errorf("%v: %d records", c.age, n)
+		}
+		other.Close()
+		if n := bytesIn(t, dir); n > size {
+			t.Errorf("%v: %d bytes, %d may be", c.age, n, size)
+		}
 	}
 }

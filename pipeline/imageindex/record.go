@@ -61,7 +61,7 @@ func (s *Cache) Find(sample int, file, buf []byte) (data []byte, make bool) {
 	s.tendIfDue(0)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return record[:0], at != nothing && !s.closed && !s.stopped
+	return record[:0], at != nothing && !s.closed && !s.stopped && !s.full
 }
 
 // fetchRecord copies a record. The disk that it is read from keeps nobody else waiting.
@@ -89,17 +89,15 @@ func (s *Cache) keepMemory(sample int) (at place, records []byte, m *memory) {
 }
 
 // Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as
-// long as the Cache lives. Where the disk does not keep up it keeps nothing.
-func (s *Cache) Put(sample int, file, data []byte) {
+// long as the Cache lives. Where the disk does not keep up it keeps nothing. It reports whether the Cache knows what it
+// was told.
+func (s *Cache) Put(sample int, file, data []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(data) == 0 || !s.isBehind() {
-		s.putRecord(sample, file, data)
-	}
+	return (len(data) == 0 || !s.isBehind()) && s.putRecord(sample, file, data)
 }
 
-// PutAll is Put that waits where the disk does not keep up, until ctx ends. It reports whether the Cache knows what it
-// was told.
+// PutAll is Put that waits where the disk does not keep up, until ctx ends.
 func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -125,6 +123,8 @@ func (s *Cache) putRecord(sample int, file, data []byte) bool {
 	case len(data) == 0:
 		s.setPlace(sample, nothing)
 		return true
+	case s.full || !s.takeRoom(len(data)):
+		return false
 	case s.pending == nil:
 		s.segments = append(s.segments, segment{})
 		s.pending = &pending{segment: len(s.segments) - 1, begun: time.Now()}
@@ -139,9 +139,28 @@ func (s *Cache) putRecord(sample int, file, data []byte) bool {
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
 	s.segments[p.segment].records = p.records
 	s.setPlace(sample, placeIn(p.segment, offset))
-	if s.isFull() || time.Since(p.begun) > flushAge {
+	if s.isGathered() || time.Since(p.begun) > flushAge {
 		s.tendFiles()
 	}
+	return true
+}
+
+// takeRoom reports whether there is room for a record of so many bytes of data, and takes it. Where there is not, no more
+// is taken: what was gathered is written now. mu is held.
+func (s *Cache) takeRoom(n int) bool {
+	if !s.options.Steady {
+		return true
+	}
+	need := int64(lengthBytes + n + trailerBytes + entryBytes)
+	if s.pending == nil {
+		need += headBytes + checksumBytes
+	}
+	if need > s.room {
+		s.full = true
+		s.tendFiles()
+		return false
+	}
+	s.room -= need
 	return true
 }
 
@@ -152,8 +171,8 @@ func (s *Cache) setPlace(sample int, at place) {
 	}
 }
 
-// isFull reports whether enough for a file was gathered. From then on a goroutine is at it.
-func (s *Cache) isFull() bool {
+// isGathered reports whether enough for a file was gathered. From then on a goroutine is at it.
+func (s *Cache) isGathered() bool {
 	return s.pending != nil && len(s.pending.records) >= s.options.pendingBytes
 }
 

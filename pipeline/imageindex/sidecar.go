@@ -26,9 +26,11 @@ type Options struct {
 	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not
 	// used for longest make room. Default 4 GiB.
 	MaxBytes int64
-	// Steady says that nothing makes room: what is in Dir stays, and a Cache that finds no room for more keeps nothing,
-	// which is no trouble.
+	// Steady says that only files of data sets that were not opened for a week make room. A Cache takes no record for
+	// which there is none.
 	Steady bool
+	// ReadOnly says that nothing is kept: what is in Dir is found, and Trouble is told nothing.
+	ReadOnly bool
 	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not
 	// block. Default: nobody is told.
 	Trouble func(error)
@@ -51,6 +53,8 @@ const (
 	flushAge = time.Minute
 	// lookAge is how often a Cache that lacks records looks for the files of other processes.
 	lookAge = 30 * time.Second
+	// staleAge is how long ago files were opened last that make room in a steady folder.
+	staleAge = 7 * 24 * time.Hour
 )
 
 // DefaultDir is the folder of a Cache whose Options name none.
@@ -92,9 +96,12 @@ type Cache struct {
 
 	mu       sync.RWMutex
 	closed   bool
-	leaving  bool // the goroutine that is at work gives the memory back
-	stopped  bool // nothing is kept any more
-	tending  bool // a goroutine is at work
+	leaving  bool  // the goroutine that is at work gives the memory back
+	stopped  bool  // nothing is kept any more
+	full     bool  // no more is taken; what was gathered is kept
+	toldFull bool  // that it is full
+	room     int64 // of a steady folder: what may still be gathered
+	tending  bool  // a goroutine is at work
 	looked   time.Time
 	places   places
 	segments []segment
@@ -139,7 +146,10 @@ func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 	s.taken.L = &s.mu
 	s.reportHeld(s.places.bytes)
 	s.lookForFiles()
-	s.stopped = o.Steady && errors.Is(s.makeRoom(int64(o.pendingBytes)), ErrFull)
+	s.stopped = o.ReadOnly
+	if o.Steady && !o.ReadOnly {
+		s.room = s.findRoom()
+	}
 	return s, nil
 }
 
@@ -159,6 +169,7 @@ func (s *Cache) Close() {
 		return
 	}
 	s.flushPending()
+	s.tellFull()
 	s.lookForFiles()
 	s.mu.Lock()
 	defer s.mu.Unlock()

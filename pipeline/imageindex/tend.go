@@ -27,6 +27,7 @@ func (s *Cache) tendFiles() {
 	s.tending, s.looked = true, time.Now()
 	s.running.Go(func() {
 		s.flushPending()
+		s.tellFull()
 		s.lookForFiles()
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -34,7 +35,7 @@ func (s *Cache) tendFiles() {
 		switch {
 		case s.leaving:
 			s.freeSegments()
-		case s.isFull(): // meanwhile
+		case s.isGathered() || s.full && !s.toldFull: // meanwhile
 			s.tendFiles()
 		}
 	})
@@ -134,9 +135,24 @@ func (s *Cache) stopKeeping(err error) {
 	again := s.stopped
 	s.stopped = true
 	s.mu.Unlock()
-	if isShare := s.options.Steady && errors.Is(err, ErrFull); !again && !isShare {
-		s.options.Trouble(fmt.Errorf("keep the index in %s: %w", s.options.Dir, err))
+	if !again {
+		s.tellTrouble(err)
 	}
+}
+
+// tellFull tells, once, that no more is taken.
+func (s *Cache) tellFull() {
+	s.mu.Lock()
+	tell := s.full && !s.toldFull && !s.stopped
+	s.toldFull = s.full
+	s.mu.Unlock()
+	if tell {
+		s.tellTrouble(fmt.Errorf("%w, %d", ErrFull, s.options.MaxBytes))
+	}
+}
+
+func (s *Cache) tellTrouble(err error) {
+	s.options.Trouble(fmt.Errorf("keep the index in %s: %w", s.options.Dir, err))
 }
 
 // writePending makes a file of what was gathered: under another name first, so that a file with its name is whole.
@@ -193,7 +209,7 @@ func (s *Cache) makeRoom(n int64) error {
 		if total <= s.options.MaxBytes {
 			return nil
 		}
-		if !s.options.Steady && !strings.HasPrefix(f.Name(), s.filePrefix()) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
+		if s.makesRoom(f) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
 			total -= f.Size()
 		}
 	}
@@ -201,6 +217,23 @@ func (s *Cache) makeRoom(n int64) error {
 		return fmt.Errorf("%w, %d", ErrFull, s.options.MaxBytes)
 	}
 	return nil
+}
+
+// makesRoom reports whether a file is one that may be removed for others.
+func (s *Cache) makesRoom(f fs.FileInfo) bool {
+	return !strings.HasPrefix(f.Name(), s.filePrefix()) && (!s.options.Steady || time.Since(f.ModTime()) > staleAge)
+}
+
+// findRoom is how many bytes may be added to the files that make no room.
+func (s *Cache) findRoom() int64 {
+	room := s.options.MaxBytes
+	files, _ := s.listFiles() // writing will say what is wrong with the folder
+	for _, f := range files {
+		if !s.makesRoom(f) {
+			room -= f.Size()
+		}
+	}
+	return room
 }
 
 // ours matches the names that Caches give, of any format. The folder may have files of others, whatever they end with.

@@ -67,6 +67,7 @@ func (d *Decoder) DecodeCopy(copied, data []byte, w, h, bottom int) bool {
 		return false
 	}
 	defer d.copied.release()
+	d.makeRoom(d.columns, d.rows)
 	made := d.rowsMade(bottom)
 	for y := range made {
 		if !d.makeCopiedRow(y) {

@@ -218,3 +218,27 @@ func TestCopyOfNoSense(t *testing.T) {
 		}
 	}
 }
+
+// Making a copy takes no memory for pixels, whatever size a picture claims.
+func TestCopyMakesNoPlanes(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 5))
+	d := NewDecoder(kernel.Levels()[0])
+	begun := 0
+	for range 100 {
+		data := make([]byte, 300)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		const partition = 100
+		copy(data, []byte{partition << 5 & 0xff, partition >> 3, 0, 0x9d, 1, 0x2a, 0xff, 0x3f, 0xff, 0x3f})
+		if d.begin(data, 16383, 16383) == nil {
+			begun++
+		}
+		if copied := d.AppendCopy(nil, data, 16383, 16383); copied != nil || cap(d.luma.samples)+cap(d.cb.samples)+cap(d.cr.samples) > 0 {
+			t.Fatalf("a copy of %d bytes, planes of %d", len(copied), cap(d.luma.samples))
+		}
+	}
+	if begun == 0 {
+		t.Error("no headers make sense")
+	}
+}

@@ -117,7 +117,7 @@ func walkSymbols(m *modes, r *residue, f *factors, emit func(symbol int, rest ui
 // come from second order.
 func (r *residue) quantized(place int, whole bool, f *factors) (v int32, exact bool) {
 	i, first := place/16, place%16 == 0
-	if whole && first && i < lumaBlocks {
+	if r.coefficients[i][place%16] == 0 || whole && first && i < lumaBlocks {
 		return 0, true
 	}
 	factor := f.of(i)[1]

@@ -12,7 +12,7 @@ import (
 // draw makes samples of all planes, in memory of just their size.
 func draw(t *testing.T, r *rand.Rand, d *Decoder) {
 	d.columns, d.rows = 1+r.IntN(3), 1+r.IntN(3)
-	d.picture.makeRoom(d.columns, d.rows)
+	d.makeRoom(d.columns, d.rows)
 	for _, p := range d.planes() {
 		p.samples = guardtest.Bytes(t, len(p.samples))
 		pixels(r, p.samples)
@@ -56,7 +56,7 @@ func TestMacroblocks(t *testing.T) {
 		vector.beginRow(y)
 		vector.residue = drawResidue(r)
 		scalar.columns, scalar.rows, scalar.residue = vector.columns, vector.rows, vector.residue
-		scalar.picture.makeRoom(scalar.columns, scalar.rows)
+		scalar.makeRoom(scalar.columns, scalar.rows)
 		want := scalar.planes()
 		for i, p := range vector.planes() {
 			copy(want[i].samples, p.samples)

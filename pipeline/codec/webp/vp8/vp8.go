@@ -51,6 +51,7 @@ func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 	if err := d.begin(data, w, h); err != nil {
 		return err
 	}
+	d.makeRoom(d.columns, d.rows)
 	d.readProbabilities()
 	made := d.rowsMade(bottom)
 	parsed := made
@@ -66,13 +67,14 @@ func (d *Decoder) Decode(data []byte, w, h, bottom int, rest bool) error {
 	return nil
 }
 
-// begin reads the headers of data.
+// begin reads the headers of data, and makes room for all but the planes.
 func (d *Decoder) begin(data []byte, w, h int) error {
 	d.columns, d.rows = (w+15)/16, (h+15)/16
 	if err := d.readHeaders(data); err != nil {
 		return err
 	}
-	d.makeRoom(w, h)
+	d.width, d.height = w, h
+	d.makeContexts()
 	return nil
 }
 
@@ -89,10 +91,8 @@ func (d *Decoder) Trim(most int) {
 	}
 }
 
-// makeRoom makes room for a picture.
-func (d *Decoder) makeRoom(w, h int) {
-	d.width, d.height = w, h
-	d.picture.makeRoom(d.columns, d.rows)
+// makeContexts makes room for what is kept of each column, and clears what is above the first row.
+func (d *Decoder) makeContexts() {
 	d.modesAbove = grown(d.modesAbove, 4*d.columns)
 	d.above = grown(d.above, d.columns)
 	for i := range d.filters {
