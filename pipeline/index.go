@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
@@ -28,12 +29,55 @@ type IndexOptions struct {
 	// Interval is how many blocks of 8 columns lie between two places that decoding can start at: fewer skip more and
 	// take more bytes. Default 8.
 	Interval int
+	// Counts, if set, counts pictures by what index they have.
+	Counts *IndexCounts
 	// Trouble is told why no more is kept of a data set: the limit, a full disk, a folder that cannot be written. It
 	// must not block. Default: nobody is told.
 	Trouble func(error)
 	// Hold is told by how many bytes the memory grows that open indexes hold, negative where it is given back. It must
 	// not block. Default: nobody is told.
 	Hold func(bytes int64)
+}
+
+// IndexCounts counts pictures that were read to be decoded, by what index they had. Many goroutines may use it at once;
+// nil counts none.
+type IndexCounts struct{ hits, copies, misses atomic.Int64 }
+
+// Hits is how many had an index that is no copy.
+func (c *IndexCounts) Hits() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.hits.Load()
+}
+
+// Copies is how many had a copy.
+func (c *IndexCounts) Copies() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.copies.Load()
+}
+
+// Misses is how many had no index.
+func (c *IndexCounts) Misses() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.misses.Load()
+}
+
+// count counts a picture whose index is data, empty: none.
+func (c *IndexCounts) count(data []byte) {
+	switch {
+	case c == nil:
+	case len(data) == 0:
+		c.misses.Add(1)
+	case codec.IsCopy(data):
+		c.copies.Add(1)
+	default:
+		c.hits.Add(1)
+	}
 }
 
 // MaxIndexInterval is the largest IndexOptions.Interval.

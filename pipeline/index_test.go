@@ -535,6 +535,22 @@ func TestIndexSnapshotMakesCopies(t *testing.T) {
 	}
 }
 
+// Pictures are counted by what they had: none in the first epoch, and then a copy, or another index where they can have one.
+func TestIndexCounts(t *testing.T) {
+	dir, progressive, lossy := copiedFolder(t)
+	counts := new(IndexCounts)
+	j := open(t, dir, skipPlan, Options{Index: &IndexOptions{Dir: t.TempDir(), CopyBytes: 1 << 30, Counts: counts}})
+	epochs(t, j)
+	pictures, copies, small := int64(j.Samples()), int64(progressive+lossy), int64(18)
+	if counts.Copies() != copies || counts.Hits() != small || counts.Misses() != 2*pictures-copies-small {
+		t.Errorf("of %d pictures in two epochs %d had copies, want %d, %d other indexes, want %d, and %d none", pictures, counts.Copies(), copies, counts.Hits(), small, counts.Misses())
+	}
+	var nobody *IndexCounts
+	if nobody.count(nil); nobody.Hits()+nobody.Copies()+nobody.Misses() != 0 {
+		t.Error("nil counts")
+	}
+}
+
 // A share that is used up takes copies up to its end, loses none that were made, and leaves the other files their other index.
 func TestCopiesUpToTheShare(t *testing.T) {
 	dir, progressive, lossy := copiedFolder(t)

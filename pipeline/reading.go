@@ -121,6 +121,7 @@ func (k *worker) findIndex(j *Job, ref batch.Ref) error {
 	if errors.Is(err, errGone) {
 		return err
 	}
+	j.p.indexes.index.Counts.count(k.found)
 	return nil
 }
 

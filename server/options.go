@@ -42,6 +42,8 @@ type Options struct {
 	ReadCache *readcache.Cache
 	// Pixels, if set, are the engine's; their counts are told. They are not closed by the server.
 	Pixels *pixelcache.Cache
+	// Index, if set, is the engine's; it is told.
+	Index *pipeline.IndexCounts
 	// SnapshotIdle is how long a snapshot is kept that nobody uses. Default 10 min.
 	SnapshotIdle time.Duration
 	// StallTimeout ends a stream that takes no data for so long while there is some. Default 60 s.

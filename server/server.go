@@ -103,7 +103,7 @@ func New(o Options) *Server {
 func (s *Server) count() {
 	o := &s.options
 	sources := metrics.Sources{
-		Engine: s.engine, Memory: s.memory, Streams: s.streams, Finder: s.finder, Demand: s.demand, Storage: s.roots, Roots: o.Roots, ReadCache: o.ReadCache, Pixels: o.Pixels,
+		Engine: s.engine, Memory: s.memory, Streams: s.streams, Finder: s.finder, Demand: s.demand, Storage: s.roots, Roots: o.Roots, ReadCache: o.ReadCache, Pixels: o.Pixels, Index: o.Index,
 		Version: o.Version, Build: o.Build,
 	}
 	s.load = metrics.NewLoad(sources)

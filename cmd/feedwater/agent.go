@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
@@ -126,11 +127,11 @@ func (o *agentOptions) metricsAddress() string {
 	return o.http
 }
 
-// serveMetrics serves what there is to scrape of an agent. One that cannot be scraped works as well.
-func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, pixels *pixelcache.Cache, log *slog.Logger) (stop func()) {
+// serveMetrics serves what there is to scrape of an agent, and of what it keeps. One that cannot be scraped works as well.
+func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, kept []prometheus.Collector, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
 	newReadiness().addProbes(mux)
-	handler, err := metricsHandler(append(metrics.PixelCache("agent", pixels), a.Metrics())...)
+	handler, err := metricsHandler(append(kept, a.Metrics())...)
 	if err == nil {
 		mux.Handle("GET /metrics", handler)
 		stop, err = serveWeb(ctx, webPort{flag: "http", addr: o.metricsAddress(), handler: mux}, log)
@@ -143,13 +144,13 @@ func (o *agentOptions) serveMetrics(ctx context.Context, a *agent.Agent, pixels 
 }
 
 // serveStatus serves what watchers and scrapers ask of an agent. stop, which may be called again, ends both.
-func (o *agentOptions) serveStatus(ctx context.Context, a *agent.Agent, pixels *pixelcache.Cache, log *slog.Logger) (stop func()) {
+func (o *agentOptions) serveStatus(ctx context.Context, a *agent.Agent, kept []prometheus.Collector, log *slog.Logger) (stop func()) {
 	stopWatchers, err := serveWatchers(ctx, a.Source())
 	if err != nil {
 		log.Warn("feedwater top will not find this agent", "error", err)
 	}
 	stopWatchers = sync.OnceFunc(stopWatchers)
-	stopMetrics := o.serveMetrics(ctx, a, pixels, log)
+	stopMetrics := o.serveMetrics(ctx, a, kept, log)
 	return func() {
 		stopWatchers()
 		stopMetrics()
@@ -193,8 +194,9 @@ func runAgent(ctx context.Context) error {
 	defer closeLists()
 	pixels := pixelcache.New(int64(o.keep))
 	defer pixels.Close()
+	index := o.openIndex(o.lists.dir, log, nil)
 	own := newLocalPipelines(log, c, local.Options{
-		Lists: lists, Tables: given, Index: o.openIndex(o.lists.dir, log, nil), Pixels: pixels, Tracer: spans.Tracer(),
+		Lists: lists, Tables: given, Index: index, Pixels: pixels, Tracer: spans.Tracer(),
 	})
 	end := exitGuardOf(ctx)
 	end.beforeForce(func() { logHanging(own.Storage().States(), log) })
@@ -203,7 +205,7 @@ func runAgent(ctx context.Context) error {
 		logHanging(own.Storage().States(), log)
 	}()
 	a := newAgentFor(trainer, own, log, float64(c.all), readings)
-	stop := o.serveStatus(ctx, a, pixels, log)
+	stop := o.serveStatus(ctx, a, append(metrics.PixelCache("agent", pixels), metrics.ImageIndex("agent", countsOf(index))...), log)
 	defer stop()
 	end.beforeForce(stop)
 	defer end.startTimer() // the trainer has gone: what hangs keeps nobody

@@ -39,12 +39,20 @@ func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int6
 		return nil
 	}
 	var told sync.Map // what was said
-	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), CopyBytes: int64(p.copies), Hold: hold, Trouble: func(err error) {
+	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), CopyBytes: int64(p.copies), Hold: hold, Counts: new(pipeline.IndexCounts), Trouble: func(err error) {
 		what := indexTrouble(err)
 		if _, again := told.LoadOrStore(what, true); !again {
 			log.Warn(what, "err", err)
 		}
 	}}
+}
+
+// countsOf are those of an index; nil: none is wanted.
+func countsOf(index *pipeline.IndexOptions) *pipeline.IndexCounts {
+	if index == nil {
+		return nil
+	}
+	return index.Counts
 }
 
 // indexTrouble says what an error about the index means, and what helps.

@@ -184,7 +184,8 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	defer closeLists()
 	pixels := pixelcache.New(int64(o.keep))
 	defer pixels.Close()
-	p, err := o.openPipeline(pixels, log, limit)
+	index := o.indexes.openIndex(o.lists.dir, log, limit.addHeld)
+	p, err := o.openPipeline(pixels, index, log)
 	if err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	lists.Progress = scanProgress(log)
 	options := o.serverOptions(secure, ready)
 	options.Engine, options.Tables, options.ReadCache, options.Pixels = server.NewEngine(p, lists), given, lists.ReadCache, pixels
-	options.Tracer, options.Log = spans.Tracer(), log
+	options.Index, options.Tracer, options.Log = countsOf(index), spans.Tracer(), log
 	s := server.New(options)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx)
@@ -221,12 +222,12 @@ func (o *serveOptions) serverOptions(secure security, ready *readiness) server.O
 	}
 }
 
-// openPipeline starts the workers. What they keep from picture to picture is counted by limit.
-func (o *serveOptions) openPipeline(pixels *pixelcache.Cache, log *slog.Logger, limit *memoryLimit) (*pipeline.Pipeline, error) {
+// openPipeline starts the workers.
+func (o *serveOptions) openPipeline(pixels *pixelcache.Cache, index *pipeline.IndexOptions, log *slog.Logger) (*pipeline.Pipeline, error) {
 	return pipeline.Open(pipeline.Options{
 		Pixels:  pixels,
 		Workers: o.workers, OnPanic: panicLog(log), TestNode: o.testNode,
-		Index:       o.indexes.openIndex(o.lists.dir, log, limit.addHeld),
+		Index:       index,
 		ReadTimeout: o.read, ReadAhead: readAhead(o.ahead),
 	})
 }

@@ -139,6 +139,21 @@ def test_with_kept_pixels(nodes: Any, data: Path, expected: str, monkeypatch: py
     assert node.metric("feedwater_node_pixel_cache_used_bytes") > 0
 
 
+def test_a_node_counts_what_has_an_index(
+    nodes: Any, data: Path, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEEDWATER_INDEX", str(tmp_path))
+    address = nodes.start(data, listen="127.0.0.1:0")
+    node = nodes.running[0]
+    seen = []
+    for _ in range(2):
+        assert digest(remote([address]), 2) == expected
+        seen.append([node.metric(f"feedwater_node_image_index_{what}_total") for what in ("hits", "misses")])
+    (first_hits, first_misses), (hits, misses) = seen
+    assert hits > 2 * first_hits > 0
+    assert first_misses > misses - first_misses  # those that can have none are few
+
+
 @pytest.mark.parametrize("batch_size", [1, 7, 500])
 def test_with_any_batch_size(data: Path, expected: str, batch_size: int) -> None:
     assert digest(make(data, batch_size=batch_size), 2) == expected

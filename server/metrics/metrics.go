@@ -34,7 +34,7 @@ type Engine interface {
 	Work() pipeline.Work
 }
 
-// Sources are what a Collector reads whenever it is asked. All of them are required but for ReadCache and Pixels.
+// Sources are what a Collector reads whenever it is asked. All of them are required but for ReadCache, Pixels and Index.
 type Sources struct {
 	Engine  Engine
 	Memory  *batchmem.Memory
@@ -47,6 +47,8 @@ type Sources struct {
 	ReadCache *readcache.Cache
 	// Pixels may be nil.
 	Pixels *pixelcache.Cache
+	// Index may be nil.
+	Index *pipeline.IndexCounts
 	// Roots are the folders of those that have names, by name.
 	Roots          map[string]string
 	Version, Build string
@@ -62,7 +64,7 @@ type Collector struct {
 	failures, refused, cancelled               *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
-	gauges, pixels                             []prometheus.Collector
+	gauges, pixels, index                      []prometheus.Collector
 	jobs, reading, making, decoded             prometheus.Collector
 }
 
@@ -91,6 +93,7 @@ func New(s Sources) *Collector {
 		making:             newWorkCounter(s.Engine, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		decoded:            newWorkCounter(s.Engine, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
 		pixels:             PixelCache(subsystem, s.Pixels),
+		index:              ImageIndex(subsystem, s.Index),
 		gauges: []prometheus.Collector{
 			newGauge("streams", "Streams that are open.", func() float64 { return float64(s.Streams.CountOpen()) }),
 			newGauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.Memory.CountBytes(); return float64(used) }),
@@ -141,7 +144,7 @@ func (m *Collector) listCollectors() []prometheus.Collector {
 	return slices.Concat([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
 		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.FailedHandshakes, m.RefusedConnections, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
-	}, m.gauges, m.pixels)
+	}, m.gauges, m.pixels, m.index)
 }
 
 // Describe implements prometheus.Collector.
