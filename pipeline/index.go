@@ -41,43 +41,44 @@ type IndexOptions struct {
 
 // IndexCounts counts pictures that were read to be decoded, by what index they had. Many goroutines may use it at once;
 // nil counts none.
-type IndexCounts struct{ hits, copies, misses atomic.Int64 }
+type IndexCounts struct{ counts [countedKinds]atomic.Int64 }
+
+const (
+	countedHits = iota
+	countedCopies
+	countedMisses
+	countedKinds
+)
 
 // Hits is how many had an index that is no copy.
-func (c *IndexCounts) Hits() int64 {
-	if c == nil {
-		return 0
-	}
-	return c.hits.Load()
-}
+func (c *IndexCounts) Hits() int64 { return c.of(countedHits) }
 
 // Copies is how many had a copy.
-func (c *IndexCounts) Copies() int64 {
-	if c == nil {
-		return 0
-	}
-	return c.copies.Load()
-}
+func (c *IndexCounts) Copies() int64 { return c.of(countedCopies) }
 
 // Misses is how many had no index.
-func (c *IndexCounts) Misses() int64 {
+func (c *IndexCounts) Misses() int64 { return c.of(countedMisses) }
+
+func (c *IndexCounts) of(kind int) int64 {
 	if c == nil {
 		return 0
 	}
-	return c.misses.Load()
+	return c.counts[kind].Load()
 }
 
 // count counts a picture whose index is data, empty: none.
 func (c *IndexCounts) count(data []byte) {
-	switch {
-	case c == nil:
-	case len(data) == 0:
-		c.misses.Add(1)
-	case codec.IsCopy(data):
-		c.copies.Add(1)
-	default:
-		c.hits.Add(1)
+	if c == nil {
+		return
 	}
+	kind := countedHits
+	switch {
+	case len(data) == 0:
+		kind = countedMisses
+	case codec.IsCopy(data):
+		kind = countedCopies
+	}
+	c.counts[kind].Add(1)
 }
 
 // MaxIndexInterval is the largest IndexOptions.Interval.

@@ -205,7 +205,7 @@ func runAgent(ctx context.Context) error {
 		logHanging(own.Storage().States(), log)
 	}()
 	a := newAgentFor(trainer, own, log, float64(c.all), readings)
-	stop := o.serveStatus(ctx, a, append(metrics.PixelCache("agent", pixels), metrics.ImageIndex("agent", countsOf(index))...), log)
+	stop := o.serveStatus(ctx, a, metrics.Kept("agent", pixels, countsOf(index)), log)
 	defer stop()
 	end.beforeForce(stop)
 	defer end.startTimer() // the trainer has gone: what hangs keeps nobody

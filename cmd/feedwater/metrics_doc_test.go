@@ -22,7 +22,7 @@ var (
 // docs/metrics.md has what agents and scalers tell Prometheus, with all labels, and nothing else. What nodes tell is tested beside it.
 func TestMetricsAreDocumented(t *testing.T) {
 	have := map[string]string{"agent_info": "version", "scaler_info": "version"}
-	collectors := append(append(metrics.PixelCache("agent", nil), metrics.ImageIndex("agent", nil)...), agent.New(agent.Options{}).Metrics(), scaler.New(scaler.Options{}))
+	collectors := append(metrics.Kept("agent", nil, nil), agent.New(agent.Options{}).Metrics(), scaler.New(scaler.Options{}))
 	for _, c := range collectors {
 		for _, d := range describe(c) {
 			m := described.FindStringSubmatch(d)

@@ -58,6 +58,12 @@ func newOwnCounter(name, help string, value func() float64) prometheus.Collector
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, value)
 }
 
+// newProgramCounter is newOwnCounter for what nodes and agents have both.
+func newProgramCounter(program, name, help string, value func() int64) prometheus.Collector {
+	opts := prometheus.CounterOpts{Namespace: namespace, Subsystem: program, Name: name, Help: help}
+	return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
+}
+
 // newWorkCounter counts where workers' time goes.
 func newWorkCounter(e Engine, name, help string, of func(pipeline.Work) float64) prometheus.Collector {
 	return newOwnCounter(name, help, func() float64 { return of(e.Work()) })

@@ -64,7 +64,7 @@ type Collector struct {
 	failures, refused, cancelled               *prometheus.CounterVec
 	sampleErrors                               *prometheus.CounterVec
 	makeSeconds, waitSeconds, scanSeconds      prometheus.Histogram
-	gauges, pixels, index                      []prometheus.Collector
+	gauges, kept                               []prometheus.Collector
 	jobs, reading, making, decoded             prometheus.Collector
 }
 
@@ -92,8 +92,7 @@ func New(s Sources) *Collector {
 		reading:            newWorkCounter(s.Engine, "read_seconds_total", "Time of workers that went into reading files.", func(w pipeline.Work) float64 { return w.ReadSeconds }),
 		making:             newWorkCounter(s.Engine, "decode_core_seconds_total", "Worker-seconds by the clock that went into decoding and transforming: core-seconds where each worker has a core, more where it is throttled.", func(w pipeline.Work) float64 { return w.CoreSeconds }),
 		decoded:            newWorkCounter(s.Engine, "decoded_samples_total", "Samples that were decoded, sent or not.", func(w pipeline.Work) float64 { return float64(w.Samples) }),
-		pixels:             PixelCache(subsystem, s.Pixels),
-		index:              ImageIndex(subsystem, s.Index),
+		kept:               Kept(subsystem, s.Pixels, s.Index),
 		gauges: []prometheus.Collector{
 			newGauge("streams", "Streams that are open.", func() float64 { return float64(s.Streams.CountOpen()) }),
 			newGauge("slot_bytes", "Memory of all slots, lent or free.", func() float64 { used, _ := s.Memory.CountBytes(); return float64(used) }),
@@ -144,7 +143,7 @@ func (m *Collector) listCollectors() []prometheus.Collector {
 	return slices.Concat([]prometheus.Collector{
 		m.jobs, m.reading, m.making, m.decoded,
 		m.batches, m.samples, m.bytes, m.coreSeconds, m.late, m.stalled, m.shared, m.FailedHandshakes, m.RefusedConnections, m.hedges, m.cancelled, m.failures, m.refused, m.sampleErrors, m.makeSeconds, m.waitSeconds, m.scanSeconds,
-	}, m.gauges, m.pixels, m.index)
+	}, m.gauges, m.kept)
 }
 
 // Describe implements prometheus.Collector.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 )
 
@@ -26,16 +27,18 @@ type pixelMetric struct {
 	of         func(pixelcache.Counts) int64
 }
 
-// PixelCache tells of decoded pictures that a program keeps, a "node" or an "agent"; of no cache, which is nil, all are 0.
-func PixelCache(program string, c *pixelcache.Cache) (all []prometheus.Collector) {
-	opts := func(m pixelMetric) prometheus.Opts {
-		return prometheus.Opts{Namespace: namespace, Subsystem: program, Name: "pixel_cache_" + m.name, Help: m.help}
-	}
+// Kept tells of what a program, a "node" or an "agent", keeps between pictures and of how much use it is: decoded ones, and indexes. Of nil all are 0.
+func Kept(program string, pixels *pixelcache.Cache, index *pipeline.IndexCounts) []prometheus.Collector {
+	return append(newPixelMetrics(program, pixels), newIndexMetrics(program, index)...)
+}
+
+func newPixelMetrics(program string, c *pixelcache.Cache) (all []prometheus.Collector) {
 	for _, m := range pixelCounters {
-		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts(opts(m)), func() float64 { return float64(m.of(c.Counts())) }))
+		all = append(all, newProgramCounter(program, "pixel_cache_"+m.name, m.help, func() int64 { return m.of(c.Counts()) }))
 	}
 	for _, m := range pixelGauges {
-		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(m)), func() float64 { return float64(m.of(c.Counts())) }))
+		opts := prometheus.GaugeOpts{Namespace: namespace, Subsystem: program, Name: "pixel_cache_" + m.name, Help: m.help}
+		all = append(all, prometheus.NewGaugeFunc(opts, func() float64 { return float64(m.of(c.Counts())) }))
 	}
 	return all
 }

@@ -66,7 +66,7 @@ func pass(v []VecVirtual) []VecVirtual {
 	s, t := YMM(), YMM()
 	VPSUBW(byCosine(v[3]), bySine(v[1]), s)
 	VPADDW(byCosine(v[1]), bySine(v[3]), t)
-	out := []VecVirtual{YMM(), YMM(), YMM(), YMM()}
+	out := ymms(4)
 	VPADDW(t, sum, out[0])
 	VPADDW(s, difference, out[1])
 	VPSUBW(s, difference, out[2])

@@ -280,8 +280,22 @@ func (t *tokens) zero(label string) {
 	MOVL(t.split.As32(), t.span.As32())
 }
 
-// number doubles v and adds a bit, whose range has been divided: without a branch, where no branch would foretell it.
-func (t *tokens) number() {
+// number doubles v and adds a bit: without a branch, where no branch would foretell it.
+func (t *tokens) number(probability Mem) {
+	t.settle()
+	t.divide(probability)
+	t.addBit()
+}
+
+// numberBy is number by a probability that is known.
+func (t *tokens) numberBy(probability int) {
+	t.settle()
+	t.divideBy(probability)
+	t.addBit()
+}
+
+// addBit doubles v and adds the bit whose range has been divided.
+func (t *tokens) addBit() {
 	SUBL(t.split.As32(), t.span.As32())
 	MOVQ(t.value, t.new)
 	SUBQ(t.rest, t.new)
@@ -345,9 +359,7 @@ func (t *tokens) coefficients() {
 	t.zero("four")
 	t.bit(4, "two")
 	MOVL(U32(0), t.v.As32())
-	t.settle()
-	t.divide(t.probability(5))
-	t.number()
+	t.number(t.probability(5))
 	ADDL(U8(3), t.v.As32())
 	JMP(LabelRef("signed2"))
 	t.zero("two")
@@ -366,13 +378,9 @@ func (t *tokens) large() {
 	t.refill()
 	t.settledBit(6, "ten")
 	MOVL(U32(0), t.v.As32())
-	t.settle()
-	t.divide(t.probability(8))
-	t.number()
-	t.settle()
+	t.number(t.probability(8))
 	LEAQ(Mem{Base: t.row, Index: t.v, Scale: 1}, t.new)
-	t.divide(Mem{Base: t.new, Disp: 9})
-	t.number()
+	t.number(Mem{Base: t.new, Disp: 9})
 	CMPL(t.v.As32(), U8(1))
 	JCS(LabelRef("category0"))
 	JEQ(LabelRef("category1"))
@@ -389,7 +397,7 @@ func (t *tokens) large() {
 				t.refill()
 			}
 			t.divideBy(known)
-			t.number()
+			t.addBit()
 		}
 		ADDL(U8(3+8<<(3-c)), t.v.As32())
 		JMP(LabelRef("signed2"))
@@ -397,19 +405,13 @@ func (t *tokens) large() {
 	t.zero("ten")
 	t.bit(7, "six")
 	MOVL(U32(0), t.v.As32())
-	t.settle()
-	t.divideBy(165)
-	t.number()
-	t.settle()
-	t.divideBy(145)
-	t.number()
+	t.numberBy(165)
+	t.numberBy(145)
 	ADDL(U8(7), t.v.As32())
 	JMP(LabelRef("signed2"))
 	t.zero("six")
 	MOVL(U32(0), t.v.As32())
-	t.settle()
-	t.divideBy(159)
-	t.number()
+	t.numberBy(159)
 	ADDL(U8(5), t.v.As32())
 }
 
