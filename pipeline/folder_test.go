@@ -62,6 +62,9 @@ func TestScanThatWasGivenUpKeepsNobody(t *testing.T) {
 	})
 }
 
+// refusedWithin is long enough for a first connection to be refused on a machine that is busy with other things.
+const refusedWithin = 2 * time.Second
+
 // Who waits for a server that nobody is at is told why there is no answer.
 func TestServerThatRefusesConnections(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
@@ -70,7 +73,7 @@ func TestServerThatRefusesConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := bulkhead.New(bulkhead.Options{Deadline: time.Second})
+	roots := bulkhead.New(bulkhead.Options{Deadline: refusedWithin})
 	defer roots.Close()
 	_, err = pipeline.OpenFolder(t.Context(), roots, "s3://bucket/x?region=a&endpoint=http://"+address, dataset.Options{CacheDir: t.TempDir()})
 	if !errors.As(err, new(*bulkhead.HungError)) || !strings.Contains(err.Error(), address+": connect: connection refused") {
@@ -80,11 +83,12 @@ func TestServerThatRefusesConnections(t *testing.T) {
 
 // Whoever comes to storage on a server after it was found not to answer hears why, as the first one does, and as whoever is told of the root.
 func TestWhyAServerDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	addr, err := buckettest.RefusingAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := bulkhead.New(bulkhead.Options{Deadline: 200 * time.Millisecond, ProbeEvery: time.Hour})
+	roots := bulkhead.New(bulkhead.Options{Deadline: refusedWithin, ProbeEvery: time.Hour})
 	defer roots.Close()
 	told := make(chan error, 1)
 	roots.OnChange(func(s bulkhead.State) {

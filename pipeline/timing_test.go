@@ -42,6 +42,20 @@ func TestSlowest(t *testing.T) {
 	}
 }
 
+// Those told of are the ones that took longest from when they were taken up, not those that were done last.
+func TestSlowestOfAll(t *testing.T) {
+	j := open(t, folder(t), fmt.Sprintf(cropPlan, ""), Options{Workers: 1})
+	w := &Want{job: j, Name: batch.Name{List: []batch.Ref{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3}}}, Slowest: 2}
+	a := &assembly{want: w, stamps: []stamp{{10, 11, 12, 20}, {1, 2, 3, 16}, {30, 31, 32, 41}, {}}}
+	var told []uint64
+	for _, s := range a.listSlowest() {
+		told = append(told, s.Index)
+	}
+	if !slices.Equal(told, []uint64{1, 2}) {
+		t.Errorf("samples %v", told)
+	}
+}
+
 // Where a file cannot be read the time went into reading; what was not begun is not told of, and without being asked nothing is.
 func TestSlowestOfAFailure(t *testing.T) {
 	dir := folder(t)

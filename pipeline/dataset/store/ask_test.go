@@ -36,7 +36,12 @@ func readOf(ctx context.Context, t *testing.T, s answering) error {
 
 func readFrom(ctx context.Context, t *testing.T, s *server) error {
 	t.Helper()
-	at := &remote{server: s, within: 30 * time.Second, alive: func() {}, onRead: func() {}}
+	return readWithin(ctx, s, 30*time.Second)
+}
+
+// readWithin reads 100 bytes of a server.
+func readWithin(ctx context.Context, s *server, within time.Duration) error {
+	at := &remote{server: s, within: within, alive: func() {}, onRead: func() {}}
 	from := newSite(*at, &location{scheme: "http", host: "host"})
 	return from.ReadAt(ctx, &Object{Name: []byte("x"), Size: 100, Version: []byte("1")}, make([]byte, 100), 0)
 }
@@ -103,6 +108,27 @@ func TestLastTroubleIsNamed(t *testing.T) {
 			t.Errorf("the time ends within a request: %v after %s, want what was said before", err, took)
 		}
 	})
+}
+
+// However short the time of a question is, and whatever pause the server asks for, it is asked for four fifths of it at least: who waits for it so long
+// hears of a server that does not answer, and not of the last try.
+func TestAskedToTheEnd(t *testing.T) {
+	for _, within := range []time.Duration{time.Microsecond, 10 * time.Millisecond, 250 * time.Millisecond, 2 * time.Second, 37500 * time.Millisecond} {
+		for _, header := range []http.Header{nil, {"Retry-After": {"60"}}} {
+			synctest.Test(t, func(t *testing.T) {
+				for range 100 {
+					begun := time.Now()
+					s := &server{place: "http://host", client: &http.Client{Transport: answering(func(*http.Request) (*http.Response, error) {
+						return answer(503, strings.NewReader(""), header), nil
+					})}}
+					err := readWithin(t.Context(), s, within)
+					if took := time.Since(begun); !strings.Contains(fmt.Sprint(err), "503") || took < within*4/5 || took > within {
+						t.Fatalf("within %s, %v: given up after %s: %v", within, header, took, err)
+					}
+				}
+			})
+		}
+	}
 }
 
 // longAsked is how long a question waits before these tests hear of it.
