@@ -107,6 +107,7 @@ type indexStores struct {
 
 	mu     sync.Mutex
 	stores []*namedStore // used last comes last
+	copies *sharedCopies // nil: no store was opened
 }
 
 // namedStore is the store of a data set; nil where it could not be opened. It is there when ready is closed.
@@ -114,8 +115,19 @@ type namedStore struct {
 	fingerprint string
 	samples     int
 	generation  uint64 // of the storage, that it is opened in
+	copies      *sharedCopies
 	ready       chan struct{}
 	*records
+}
+
+// now is the store once it is ready; nil: it is not, or could not be opened.
+func (s *namedStore) now() *records {
+	select {
+	case <-s.ready:
+		return s.records
+	default:
+		return nil
+	}
 }
 
 // maxStoreBytes is what the stores that are open at once come to hold in memory together.
@@ -141,12 +153,11 @@ func (x *IndexOptions) folderName() string {
 	return dir
 }
 
-// openWithin is how long a job waits for its index. It goes on without one that takes longer, and the next job of that
-// data finds it.
+// openWithin is how long a job waits for its index. It begins without one that takes longer, and goes on with it.
 const openWithin = time.Second
 
-// storeOf returns the store of a data set, nil if there is none.
-func (x *indexStores) storeOf(fingerprint string, samples int) *records {
+// storeOf returns the store of a data set, which may not be ready yet; nil: none is kept.
+func (x *indexStores) storeOf(fingerprint string, samples int) *namedStore {
 	if x.index == nil {
 		return nil
 	}
@@ -155,15 +166,19 @@ func (x *indexStores) storeOf(fingerprint string, samples int) *records {
 	defer timeout.Stop()
 	select {
 	case <-s.ready:
-		return s.records
 	case <-timeout.C:
-		return nil
 	}
+	return s
 }
 
 // findAnew looks for the index of a file with nothing of the store that is open. The error is none of what it finds.
 func (x *indexStores) findAnew(data *dataset.Snapshot, i int, file []byte) error {
-	s, err := x.index.openRecords(data.Fingerprint(), data.Len(), x.revisions)
+	copies, err := x.index.openCopies(x.revisions)
+	if err != nil {
+		return err
+	}
+	defer copies.Abandon()
+	s, err := x.index.openRecords(data.Fingerprint(), data.Len(), x.revisions, copies)
 	if err != nil {
 		return err
 	}
@@ -172,42 +187,24 @@ func (x *indexStores) findAnew(data *dataset.Snapshot, i int, file []byte) error
 	return nil
 }
 
-// jobStore is the store of a job's data set, in one generation of its storage; nil: none is kept.
-type jobStore struct {
-	generation uint64
-	store      *records
-}
-
-// indexOf is what a job begins with.
-func (x *indexStores) indexOf(s *dataset.Snapshot) *jobStore {
-	if x.index == nil {
-		return nil
-	}
-	generation := x.root.Generation()
-	return &jobStore{generation, x.storeOf(s.Fingerprint(), s.Len())}
-}
-
-// indexNow is the store of a job's data set; nil: none is kept. When its storage has come back after it did not answer
-// the store is opened anew, by one of those who ask; meanwhile the others go on without.
+// indexNow is the store of a job's data set; nil: none is kept, or it is not ready. When its storage has come back after
+// it did not answer the store is opened anew, by one of those who ask; meanwhile the others go on without.
 func (j *Job) indexNow() *records {
-	now := j.index.Load()
-	if now == nil || now.generation == j.p.indexes.root.Generation() {
-		return now.cache()
-	}
-	opening := &jobStore{generation: j.p.indexes.root.Generation()}
-	if !j.index.CompareAndSwap(now, opening) {
+	store := j.index.Load()
+	if store == nil {
 		return nil
 	}
-	anew := j.p.indexes.indexOf(j.snapshot)
+	generation := j.p.indexes.root.Generation()
+	if store.generation == generation {
+		return store.now()
+	}
+	opening := &namedStore{generation: generation}
+	if !j.index.CompareAndSwap(store, opening) {
+		return nil
+	}
+	anew := j.p.indexes.storeOf(j.snapshot.Fingerprint(), j.snapshot.Len())
 	j.index.CompareAndSwap(opening, anew)
-	return anew.store
-}
-
-func (i *jobStore) cache() *records {
-	if i == nil {
-		return nil
-	}
-	return i.store
+	return anew.now()
 }
 
 // findStore returns the store of a data set, which may be about to be opened. Nobody waits for a disk here.
@@ -228,23 +225,32 @@ func (x *indexStores) findStore(fingerprint string, samples int) *namedStore {
 			}
 		})
 	}
-	x.makeRoom(x.index.heldBytes(samples))
-	s := &namedStore{fingerprint: fingerprint, samples: samples, generation: generation, ready: make(chan struct{})}
+	x.makeRoom(heldBytes(samples))
+	s := &namedStore{fingerprint: fingerprint, samples: samples, generation: generation, copies: x.copiesIn(generation), ready: make(chan struct{})}
 	x.stores = append(x.stores, s)
 	x.running.Go(func() { x.openStore(s) })
 	return s
+}
+
+// copiesIn are the copies that stores of a generation share; those of an earlier one are left. mu is held.
+func (x *indexStores) copiesIn(generation uint64) *sharedCopies {
+	if x.copies == nil || x.copies.generation != generation {
+		x.copies.leave()
+		x.copies = &sharedCopies{generation: generation}
+	}
+	return x.copies
 }
 
 // makeRoom has the stores that were used longest ago make room for another one of so many bytes. One alone may be
 // larger. mu is held.
 func (x *indexStores) makeRoom(bytes int64) {
 	for _, s := range x.stores {
-		bytes += x.index.heldBytes(s.samples)
+		bytes += heldBytes(s.samples)
 	}
 	for bytes > x.most && len(x.stores) > 0 {
 		oldest := x.stores[0]
 		x.stores = slices.Delete(x.stores, 0, 1)
-		bytes -= x.index.heldBytes(oldest.samples)
+		bytes -= heldBytes(oldest.samples)
 		x.running.Go(func() {
 			x.index.Trouble(ErrManyIndexes)
 			x.shutStore(oldest)
@@ -256,7 +262,11 @@ func (x *indexStores) makeRoom(bytes int64) {
 func (x *indexStores) openStore(s *namedStore) {
 	defer close(s.ready)
 	open := func(func()) (*records, error) {
-		return x.index.openRecords(s.fingerprint, s.samples, x.revisions)
+		copies, err := s.copies.openOnce(func() (*imageindex.Cache, error) { return x.index.openCopies(x.revisions) })
+		if err != nil {
+			return nil, err
+		}
+		return x.index.openRecords(s.fingerprint, s.samples, x.revisions, copies)
 	}
 	var err error
 	if s.records, err = bulkhead.Do(context.Background(), x.root, "open the index", open, (*records).Close); err == nil {
@@ -265,6 +275,9 @@ func (x *indexStores) openStore(s *namedStore) {
 	s.records = nil
 	x.mu.Lock()
 	x.stores = slices.DeleteFunc(x.stores, func(other *namedStore) bool { return other == s }) // the next job tries again
+	if x.copies == s.copies && s.copies.failed() {
+		x.copies = nil
+	}
 	x.mu.Unlock()
 	x.index.Trouble(err)
 }
@@ -273,18 +286,22 @@ func (x *indexStores) openStore(s *namedStore) {
 // gathered is lost.
 func (x *indexStores) shutStore(s *namedStore) {
 	<-s.ready
-	if s.records == nil {
-		return
+	if s.records != nil {
+		x.shut(s.Close, s.Abandon)
 	}
-	if err := closeStore(context.Background(), x.root, s.records, x.index.folderName()); err != nil {
-		s.Abandon()
+}
+
+// shut closes what keeps files in the folder of indexes, or abandons it.
+func (x *indexStores) shut(shut, abandon func()) {
+	if err := closeStore(context.Background(), x.root, shut, x.index.folderName()); err != nil {
+		abandon()
 		x.index.Trouble(err)
 	}
 }
 
-// closeStore closes a store whose files lie in a folder. The error is a *bulkhead.HungError or that of ctx.
-func closeStore(ctx context.Context, root *bulkhead.Root, s *records, folder string) error {
-	shut := func(func()) (struct{}, error) { s.Close(); return struct{}{}, nil }
+// closeStore closes what keeps files in a folder. The error is a *bulkhead.HungError or that of ctx.
+func closeStore(ctx context.Context, root *bulkhead.Root, closeAll func(), folder string) error {
+	shut := func(func()) (struct{}, error) { closeAll(); return struct{}{}, nil }
 	_, err := bulkhead.DoOnce(ctx, root, "write the index", shut, nil, func() func() error {
 		return func() error { return imageindex.Probe(folder) }
 	})
@@ -294,13 +311,17 @@ func closeStore(ctx context.Context, root *bulkhead.Root, s *records, folder str
 // closeStores closes all stores. No job is prepared any more.
 func (x *indexStores) closeStores() {
 	x.mu.Lock()
-	all := x.stores
-	x.stores = nil
+	all, copies := x.stores, x.copies
+	x.stores, x.copies = nil, nil
 	x.mu.Unlock()
 	for _, s := range all {
 		x.shutStore(s)
 	}
 	x.running.Wait()
+	if cache := copies.now(); cache != nil {
+		x.shut(cache.Close, copies.leave)
+	}
+	copies.leave()
 }
 
 // fileIndex is what a decoder has of the index of the file at hand.

@@ -29,8 +29,8 @@ type Indexed struct {
 	// FileBytes is the size of all pictures seen, IndexBytes that of their indexes.
 	FileBytes, IndexBytes int64
 	// DiskBytes is what the files of this data set take in the end: more where several make indexes at once, or with
-	// several intervals.
-	DiskBytes int64
+	// several intervals. CopyBytes is what the copies of all data sets take, which is not in it.
+	DiskBytes, CopyBytes int64
 	// Failure is why the first of those that failed did.
 	Failure error
 }
@@ -76,8 +76,9 @@ func IndexSnapshot(ctx context.Context, roots *bulkhead.Roots, s *dataset.Snapsh
 	cause := context.Cause(ctx) // closing may tell
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen.DiskBytes = m.store.DiskBytes()
-	m.seen.takeLost(m.store.Lost())
+	m.seen.DiskBytes, m.seen.CopyBytes = m.store.small.DiskBytes(), m.store.copies.DiskBytes()
+	m.seen.takeLost(m.store.small.Lost())
+	m.seen.takeLost(m.store.copies.Lost())
 	if cause == nil {
 		cause = err
 	}
@@ -87,9 +88,23 @@ func IndexSnapshot(ctx context.Context, roots *bulkhead.Roots, s *dataset.Snapsh
 // openStore opens the store.
 func (m *indexMaker) openStore(ctx context.Context) (*records, error) {
 	open := func(func()) (*records, error) {
-		return m.index.openRecords(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build())
+		copies, err := m.index.openCopies(revision.Build())
+		if err != nil {
+			return nil, err
+		}
+		store, err := m.index.openRecords(m.snapshot.Fingerprint(), m.snapshot.Len(), revision.Build(), copies)
+		if err != nil {
+			copies.Close()
+		}
+		return store, err
 	}
-	return bulkhead.Do(ctx, m.kept, "open the index", open, (*records).Close)
+	return bulkhead.Do(ctx, m.kept, "open the index", open, closeBoth)
+}
+
+// closeBoth closes records and the copies that were opened for them alone.
+func closeBoth(r *records) {
+	r.Close()
+	r.copies.Close()
 }
 
 // keepWithin is how long what was made may take to be written when ctx has ended.
@@ -102,7 +117,7 @@ func (m *indexMaker) closeStore(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 		defer cancel()
 	}
-	return closeStore(ctx, m.kept, m.store, m.index.folderName())
+	return closeStore(ctx, m.kept, func() { closeBoth(m.store) }, m.index.folderName())
 }
 
 // readPicture reads a picture over buf, which is the worker's no more where the error is a *bulkhead.HungError or the

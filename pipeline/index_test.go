@@ -159,7 +159,7 @@ func TestStoresOfManyDataSets(t *testing.T) {
 	if x.storeOf("1", 1) == second {
 		t.Error("the store that was not asked for is kept")
 	}
-	if x.storeOf("huge", 1000*most) == nil || len(x.stores) != 1 {
+	if x.storeOf("huge", 1000*most).now() == nil || len(x.stores) != 1 {
 		t.Errorf("%d stores are open beside one that is larger than all may be", len(x.stores))
 	}
 	x.closeStores()
@@ -190,12 +190,12 @@ func TestStoresOfASickFolderAreLeft(t *testing.T) {
 		x.keepIn(IndexOptions{Dir: t.TempDir(), Hold: func(n int64) { held.Add(n) }, Trouble: func(error) {}}, revision.Build(), roots)
 		x.most = 3 * imageindex.HeldBytes(1)
 		for i := range 3 {
-			if x.storeOf(fmt.Sprint(i), 1) == nil {
+			if x.storeOf(fmt.Sprint(i), 1).now() == nil {
 				t.Fatal("no store")
 			}
 		}
 		sicken(t, x.root)
-		if x.storeOf("another", 2) != nil {
+		if x.storeOf("another", 2).now() != nil {
 			t.Error("a store of a folder that does not answer")
 		}
 		x.running.Wait()
@@ -479,7 +479,7 @@ func TestCopiesChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = epochs(t, open(t, dir, skipPlan, Options{}))
-	runFull("another data set", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small, 1)
+	run("another data set with the same files but one", dir, IndexOptions{Dir: cache, CopyBytes: 1}, small+progressive-1)
 	write(t, another, jpegtest.Encode(jpegtest.Photograph(0, 0, 90, 200), jpegtest.Options{Progressive: jpegtest.Script(3), Quality: 60}))
 	want = first
 	if after := indexFiles(t, filepath.Join(cache, copiesFolder)); !slices.Equal(after, copies) {
@@ -500,6 +500,50 @@ func TestCopiesChangeNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// A job whose index takes long to open begins without, and goes on with it.
+func TestIndexThatOpensLate(t *testing.T) {
+	j := open(t, indexFolder(t), skipPlan, Options{Index: &IndexOptions{Dir: t.TempDir()}})
+	ready := j.index.Load()
+	late := &namedStore{generation: ready.generation, ready: make(chan struct{})}
+	if j.index.Store(late); j.indexNow() != nil {
+		t.Error("an index that is not open")
+	}
+	late.records = ready.now()
+	if close(late.ready); j.indexNow() != ready.now() {
+		t.Error("the index is not used once it is open")
+	}
+}
+
+// Copies are opened once for all data sets, and given back where their folder did not answer meanwhile.
+func TestSharedCopies(t *testing.T) {
+	held := int64(0)
+	x := IndexOptions{Dir: t.TempDir(), CopyBytes: 1 << 20, Hold: func(n int64) { held += n }}.withDefaults()
+	once, late := &sharedCopies{}, &sharedCopies{}
+	opened := func() (*imageindex.Cache, error) { return x.openCopies(revision.Build()) }
+	first, err := once.openOnce(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := once.openOnce(func() (*imageindex.Cache, error) { return nil, errors.New("opened twice") })
+	if again != first || err != nil || once.now() != first || once.failed() {
+		t.Errorf("%v, %v", again, err)
+	}
+	first.Put(0, 1, []byte("record"))
+	stores := indexStores{copies: once}
+	if stores.copiesIn(0) != once || stores.copiesIn(1) == once || held != 0 {
+		t.Errorf("%d bytes are held", held)
+	}
+	cache, err := late.openOnce(func() (*imageindex.Cache, error) {
+		cache, err := opened()
+		cache.Put(0, 1, []byte("record"))
+		late.leave()
+		return cache, err
+	})
+	if cache != nil || !errors.Is(err, errLeft) || !late.failed() || held != 0 {
+		t.Errorf("%v, %v, %d bytes are held", cache, err, held)
 	}
 }
 
@@ -545,6 +589,19 @@ func TestIndexCounts(t *testing.T) {
 	if counts.Copies() != copies || counts.Hits() != small || counts.Misses() != 2*pictures-copies-small {
 		t.Errorf("of %d pictures in two epochs %d had copies, want %d, %d other indexes, want %d, and %d none", pictures, counts.Copies(), copies, counts.Hits(), small, counts.Misses())
 	}
+	again := 0
+	for i := range int(pictures) {
+		file, err := j.snapshot.Read(t.Context(), i, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, wanted := j.indexNow().Find(i, file, nil); wanted.any() {
+			again++
+		}
+	}
+	if refused := 2; again != refused {
+		t.Errorf("%d pictures are looked at again, of which %d are refused", again, refused)
+	}
 	var nobody *IndexCounts
 	if nobody.count(nil); nobody.Hits()+nobody.Copies()+nobody.Misses() != 0 {
 		t.Error("nil counts")
@@ -580,5 +637,21 @@ func TestCopiesUpToTheShare(t *testing.T) {
 			t.Fatalf("%d bytes, of which %d are taken: %+v, then %+v, %v", share, taken, done, again, err)
 		}
 		last = done.Copies
+	}
+}
+
+// A set of samples has those that were added, and no others.
+func TestSamples(t *testing.T) {
+	const count = 130
+	s := newSamples(count)
+	for i := range count {
+		if i%3 == 0 || i%64 == 63 {
+			s.add(i)
+		}
+	}
+	for i := range count {
+		if s.has(i) != (i%3 == 0 || i%64 == 63) {
+			t.Errorf("sample %d is in it: %v", i, s.has(i))
+		}
 	}
 }

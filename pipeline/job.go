@@ -27,9 +27,9 @@ type Job struct {
 	fields     []batch.Field
 	pictures   []picture // none where the plan asks for no images
 	values     []valueField
-	masks      *masks                   // nil: none
-	pixels     string                   // what its pictures are kept under, besides their number
-	index      atomic.Pointer[jobStore] // see indexNow
+	masks      *masks                     // nil: none
+	pixels     string                     // what its pictures are kept under, besides their number
+	index      atomic.Pointer[namedStore] // see indexNow
 	substitute order.Key
 	refused    map[string]*RevisionError // by format; nil: none
 	oversize   *RevisionError            // for pictures beyond the limits; nil: none
@@ -75,7 +75,7 @@ func (p *Pipeline) Prepare(plan *Plan, s *dataset.Snapshot) (*Job, error) {
 		j.joins = s.Joins()
 	}
 	if len(j.pictures) > 0 {
-		j.index.Store(p.indexes.indexOf(s))
+		j.index.Store(p.indexes.storeOf(s.Fingerprint(), s.Len()))
 	}
 	j.setFields()
 	return j, nil

@@ -181,23 +181,29 @@ func TestIndexOfAnotherDecoder(t *testing.T) {
 	if err := jpeg.Encode(&file, image.NewGray(image.Rect(0, 0, 64, 64)), nil); err != nil {
 		t.Fatal(err)
 	}
-	x := IndexOptions{Dir: t.TempDir()}.withDefaults()
+	x := IndexOptions{Dir: t.TempDir(), CopyBytes: 1 << 30}.withDefaults()
 	other := revision.Build()
 	other["kernel/jpeg"]++
 	for i, c := range []struct {
 		decoder revision.Set
 		found   bool
 	}{{revision.Build(), false}, {other, false}, {revision.Build(), true}, {other, true}} {
-		s, err := x.openRecords("fingerprint", 1, c.decoder)
+		copies, err := x.openCopies(c.decoder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := x.openRecords("fingerprint", 1, c.decoder, copies)
 		if err != nil {
 			t.Fatal(err)
 		}
 		data, _ := s.Find(0, file.Bytes(), nil)
-		if found := len(data) > 0; found != c.found {
-			t.Errorf("%d: found %v", i, found)
+		copied, _ := copies.Find(0, 1, nil)
+		if len(data) > 0 != c.found || len(copied) > 0 != c.found {
+			t.Errorf("%d: found %v, and %v", i, data, copied)
 		}
 		s.PutAll(t.Context(), 0, file.Bytes(), []byte{1}, recording{small: true})
-		s.Close()
+		copies.PutAll(t.Context(), 0, 1, []byte{1})
+		closeBoth(s)
 	}
 }
 

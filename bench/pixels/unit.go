@@ -200,7 +200,7 @@ func (w *worker) make(i int, epoch uint32) ([]byte, error) {
 	file, making := w.files[i], false
 	if w.index != nil {
 		every := 0
-		if w.found, making = w.index.Find(i, file, w.found); making {
+		if w.found, making = w.index.Find(i, imageindex.Digest(file), w.found); making {
 			every = interval
 		}
 		w.codec.UseIndex(w.found, every)
@@ -218,7 +218,7 @@ func (w *worker) make(i int, epoch uint32) ([]byte, error) {
 	}
 	if making {
 		w.made = w.codec.AppendIndex(w.made[:0])
-		w.index.Put(i, file, w.made)
+		w.index.Put(i, imageindex.Digest(file), w.made)
 	}
 	return pixels, nil
 }

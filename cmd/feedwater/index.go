@@ -129,12 +129,21 @@ func (o *indexOptions) printReport(out io.Writer, dir string, n pipeline.Indexed
 	fmt.Fprintf(out, "%d pictures in %.1f s, %.0f a second: %d indexed, %d had an index, %d have none\n",
 		n.Seen, took.Seconds(), float64(n.Seen)/took.Seconds(), n.Made, n.Kept, n.None)
 	files, bytes, disk := bytesize.Size(n.FileBytes), bytesize.Size(n.IndexBytes), bytesize.Size(n.DiskBytes)
-	fmt.Fprintf(out, "index of %s, %.2f %% of %s, an entry every %d blocks, in %s: %s on disk\n",
-		&bytes, 100*float64(n.IndexBytes)/float64(max(n.FileBytes, 1)), &files, o.interval, dir, &disk)
+	fmt.Fprintf(out, "index of %s, %.2f %% of %s, an entry every %d blocks, in %s: %s on disk%s\n",
+		&bytes, 100*float64(n.IndexBytes)/float64(max(n.FileBytes, 1)), &files, o.interval, dir, &disk, besideCopies(n))
+	copies := bytesize.Size(n.CopyBytes)
 	switch {
 	case n.CopiesFull:
-		fmt.Fprintf(out, "copies: %d pictures have one; --index-copies %s has no room for more, and the others are decoded without\n", n.Copies, &o.copies)
+		fmt.Fprintf(out, "copies: %d pictures have one; --index-copies %s has no room for more, and the others are decoded without: those of all data sets take %s\n", n.Copies, &o.copies, &copies)
 	case n.Copies > 0:
-		fmt.Fprintf(out, "copies: %d pictures have one\n", n.Copies)
+		fmt.Fprintf(out, "copies: %d pictures have one; those of all data sets take %s\n", n.Copies, &copies)
 	}
+}
+
+// besideCopies says that copies are not among what is on disk; empty: there are none.
+func besideCopies(n pipeline.Indexed) string {
+	if n.Copies == 0 {
+		return ""
+	}
+	return ", without copies"
 }

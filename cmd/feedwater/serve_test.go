@@ -573,7 +573,7 @@ func TestMemoryLimitCountsIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store.Put(0, []byte("file"), []byte("record"))
+		store.Put(0, imageindex.Digest([]byte("file")), []byte("record"))
 		places := debug.SetMemoryLimit(-1) - (1<<30 + besideSlots + gathered)
 		if places < samples/64 || places > samples/16 {
 			t.Errorf("the limit counts %d bytes for places of an index with a record", places)

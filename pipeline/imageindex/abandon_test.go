@@ -13,7 +13,7 @@ func TestAbandon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held atomic.Int64
 		hold := func(n int64) { held.Add(n) }
-		idle := open(t, Options{Dir: t.TempDir(), Hold: hold})
+		idle := opened(t, Options{Dir: t.TempDir(), Hold: hold})
 		fill(idle)
 		if idle.Abandon(); held.Load() != 0 || found(t, idle) != 0 {
 			t.Errorf("%d bytes are held", held.Load())
@@ -21,13 +21,13 @@ func TestAbandon(t *testing.T) {
 		dir, gate := t.TempDir(), make(chan struct{})
 		o := behindGate(dir, gate)
 		o.Hold = hold
-		s := open(t, o)
+		s := opened(t, o)
 		for range 10 {
 			fill(s)
 			synctest.Wait() // it writes the first ones
 		}
 		kept := make(chan bool)
-		go func() { kept <- s.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) }()
+		go func() { kept <- s.PutAll(t.Context(), 0, digestOf(0), wantOf(0)) }()
 		synctest.Wait()
 		if s.Abandon(); <-kept {
 			t.Error("something was kept in a store that was left")
@@ -51,7 +51,7 @@ func TestAbandon(t *testing.T) {
 // Memory is held for places, and for what is gathered while it is.
 func TestHold(t *testing.T) {
 	held := int64(0)
-	s := open(t, Options{Dir: t.TempDir(), pendingBytes: 1 << 20, Hold: func(n int64) { held += n }})
+	s := opened(t, Options{Dir: t.TempDir(), pendingBytes: 1 << 20, Hold: func(n int64) { held += n }})
 	for _, step := range []struct {
 		what string
 		do   func()
@@ -63,11 +63,11 @@ func TestHold(t *testing.T) {
 		{"written", s.flushPending, 0},
 		{"closed", s.Close, 0},
 	} {
-		if step.do(); held != step.want+s.places.bytes {
-			t.Errorf("%s: %d bytes are held, not %d and %d of places", step.what, held, step.want, s.places.bytes)
+		if step.do(); held != step.want+s.table.held() {
+			t.Errorf("%s: %d bytes are held, not %d and %d of places", step.what, held, step.want, s.table.held())
 		}
-		if grown := s.places.bytes > newPlaces(samples).bytes; grown != (step.what != "opened" && step.what != "closed") {
-			t.Errorf("%s: places have %d bytes", step.what, s.places.bytes)
+		if grown := s.table.held() > newPlaces(samples).held(); grown != (step.what != "opened" && step.what != "closed") {
+			t.Errorf("%s: places have %d bytes", step.what, s.table.held())
 		}
 	}
 }
@@ -84,13 +84,13 @@ func TestLost(t *testing.T) {
 			t.Errorf("%s: %d records of %d bytes, not %d of %d", what, n, bytes, records, want)
 		}
 	}
-	s := open(t, Options{Dir: t.TempDir()})
+	s := opened(t, Options{Dir: t.TempDir()})
 	fill(s)
 	check("gathered", s, samples, bytes)
-	s.Put(3, fileOf(3), nil)
+	s.Put(3, digestOf(3), nil)
 	s.Close()
 	check("written", s, 0, 0)
-	s = open(t, Options{Dir: t.TempDir(), create: func(string) (writer, error) { return nil, syscall.EROFS }})
+	s = opened(t, Options{Dir: t.TempDir(), create: func(string) (writer, error) { return nil, syscall.EROFS }})
 	fill(s)
 	s.Close()
 	check("not written", s, samples, bytes)

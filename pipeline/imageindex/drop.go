@@ -1,7 +1,6 @@
 package imageindex
 
 import (
-	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,7 +8,7 @@ import (
 	"strings"
 )
 
-// DiskBytes is what the files of the data set took when the folder was last looked at, which Open and Close do.
+// DiskBytes is what the files of the Cache took when the folder was last looked at, which Open and Close do.
 func (s *Cache) DiskBytes() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -18,20 +17,28 @@ func (s *Cache) DiskBytes() int64 {
 
 // dropSegments removes files that nobody needs: for each of their records there is one in a file with a later name,
 // which is what a Cache that is opened now would use. The file with the latest name stays, so whichever Caches drop at
-// once, each sample that had a record keeps one. Those who have such a file open go on with it. present are the data
-// set's files that were there a moment ago, whose bytes are counted.
+// once, each key that had a record keeps one. Those who have such a file open go on with it. present are the
+// Cache's files that were there a moment ago.
 func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	s.mu.RLock()
 	all := slices.DeleteFunc(slices.Clone(s.segments), func(g segment) bool { return present[g.name] == nil })
+	covered, count := s.table.like(), len(s.segments) // keys that have a record in a later file
 	s.mu.RUnlock()
+	if count == s.compared {
+		return // they are those of which each was needed
+	}
+	s.compared = count
 	slices.SortFunc(all, func(a, b segment) int { return strings.Compare(b.name, a.name) })
-	covered := newPlaces(s.places.samples) // those that have a record in a later file
 	for _, g := range all {
-		if !g.coverSamples(&covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
+		if !g.coverKeys(covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
 			s.forgetFile(g.name)
 			delete(present, g.name)
 		}
 	}
+}
+
+// countDisk counts the bytes of the files that are there.
+func (s *Cache) countDisk(present map[string]fs.DirEntry) {
 	bytes := int64(0)
 	for _, e := range present {
 		if info, err := e.Info(); err == nil {
@@ -43,15 +50,15 @@ func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	s.disk = bytes
 }
 
-// coverSamples marks the samples that a file has records of, and reports whether it is needed: it has one that was not
-// marked, or cannot be read now.
-func (g *segment) coverSamples(covered *places) (needed bool) {
+// coverKeys marks the keys that a file has records of, and reports whether it is needed: it has one that was not marked,
+// or cannot be read now.
+func (g *segment) coverKeys(covered table) (needed bool) {
 	data := g.memory.data
 	entries := data[headBytes : len(data)-len(g.records)-checksumBytes]
 	err := guardFaults(func() {
-		for i := 0; i < len(entries); i += entryBytes {
-			if sample := int(binary.LittleEndian.Uint32(entries[i:])); covered.of(sample) == 0 {
-				covered.set(sample, nothing)
+		for key := range entriesOf(entries) {
+			if covered.of(key) == 0 {
+				covered.set(key, nothing)
 				needed = true
 			}
 		}
@@ -65,7 +72,18 @@ func (s *Cache) forgetFile(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := slices.IndexFunc(s.segments, func(g segment) bool { return g.name == name })
-	if !s.places.inSegment(k) {
+	if !s.table.inSegment(k) {
+		s.segments[k].freeMemory()
+	}
+}
+
+// leaveFile gives the memory of a file up that was removed for others, and with it the disk: its records are found no more.
+func (s *Cache) leaveFile(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := slices.IndexFunc(s.segments, func(g segment) bool { return g.name == name })
+	if all, ok := s.table.(digests); ok && k >= 0 {
+		s.reportHeld(-all.leave(k))
 		s.segments[k].freeMemory()
 	}
 }

@@ -6,15 +6,31 @@ import (
 	"unsafe"
 )
 
-// place is where a sample's record is: of a segment, counted from 1, the offset in its records. 0: there is none.
+// place is where a record is: of a segment, counted from 1, the offset in its records. 0: there is none.
 type place uint64
 
-// nothing is the place of a sample that has no record, which was found out.
+// nothing is the place of a key that has no record, which was found out.
 const nothing place = 1
 
 func placeIn(segment int, offset uint32) place { return place(segment+1)<<32 | place(offset) }
 func (p place) segment() int                   { return int(p>>32) - 1 }
 func (p place) offset() int                    { return int(uint32(p)) }
+
+// table finds places by keys: numbers of samples, or digests of files.
+type table interface {
+	// takes reports whether a record may have this key.
+	takes(key uint64) bool
+	// of is the place of a key; nothing where it takes no such key.
+	of(key uint64) place
+	// set notes the place of a key that it takes, and returns by how many bytes the memory grew.
+	set(key uint64, to place) (grown int64)
+	// inSegment reports whether a record of a segment is in use.
+	inSegment(segment int) bool
+	// held is how many bytes of memory it takes.
+	held() int64
+	// like returns an empty one for the same keys.
+	like() table
+}
 
 // places are those of a data set's samples. They take memory for the records that there are, and hardly any for samples
 // without one.
@@ -36,18 +52,21 @@ type placeBlock struct {
 // blockBytes is what a block takes without what it has found.
 const blockBytes = int64(unsafe.Sizeof(placeBlock{}) + unsafe.Sizeof((*placeBlock)(nil)))
 
-func newPlaces(samples int) places {
-	p := places{samples: samples, blocks: make([]*placeBlock, (samples+blockSamples-1)/blockSamples)}
+func newPlaces(samples int) *places {
+	p := &places{samples: samples, blocks: make([]*placeBlock, (samples+blockSamples-1)/blockSamples)}
 	p.bytes = int64(len(p.blocks)) * int64(unsafe.Sizeof(p.blocks[0]))
 	return p
 }
 
-// of is the place of a sample; nothing where there is no such sample.
-func (p *places) of(sample int) place {
-	if sample < 0 || sample >= p.samples {
+func (p *places) takes(sample uint64) bool { return sample < uint64(p.samples) }
+func (p *places) held() int64              { return p.bytes }
+func (p *places) like() table              { return newPlaces(p.samples) }
+
+func (p *places) of(sample uint64) place {
+	if !p.takes(sample) {
 		return nothing
 	}
-	b, at := p.blocks[sample/blockSamples], sample%blockSamples
+	b, at := p.blocks[sample/blockSamples], int(sample%blockSamples)
 	switch {
 	case b == nil:
 		return 0
@@ -59,10 +78,9 @@ func (p *places) of(sample int) place {
 	return 0
 }
 
-// set notes the place of a sample that there is, and returns by how many bytes the memory grew.
-func (p *places) set(sample int, to place) int64 {
+func (p *places) set(sample uint64, to place) int64 {
 	before := p.bytes
-	block, at := &p.blocks[sample/blockSamples], sample%blockSamples
+	block, at := &p.blocks[sample/blockSamples], int(sample%blockSamples)
 	if *block == nil {
 		*block = &placeBlock{}
 		p.bytes += int64(unsafe.Sizeof(placeBlock{}))
@@ -89,7 +107,6 @@ func (b *placeBlock) set(at int, to place) {
 	}
 }
 
-// inSegment reports whether a record of a segment is in use.
 func (p *places) inSegment(segment int) bool {
 	for _, b := range p.blocks {
 		if b != nil && slices.ContainsFunc(b.found, func(one place) bool { return one.segment() == segment }) {

@@ -5,38 +5,59 @@ import (
 	"testing"
 )
 
-// TestPlaces: they say what was set last, as a table of all samples does, and tell what they take.
-func TestPlaces(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
+// TestTables: they say what was set last, and tell what they take.
+func TestTables(t *testing.T) {
 	for _, samples := range []int{0, 1, blockSamples, 3*blockSamples + 1} {
-		p, want, held := newPlaces(samples), make([]place, samples), int64(0)
-		held = p.bytes
-		for range 20 * samples {
-			at, to := r.IntN(samples), place(r.IntN(4)) // 0 to 3: none known, no record, two segments
-			if to > nothing {
-				to = placeIn(int(to), r.Uint32())
-			}
-			held += p.set(at, to)
-			want[at] = to
+		p := newPlaces(samples)
+		if held := tryTable(t, p, samples); held > 2*HeldBytes(samples)+blockBytes {
+			t.Errorf("%d samples: %d bytes", samples, held)
 		}
-		segments := map[int]bool{}
-		for at, w := range want {
-			if got := p.of(at); got != w {
-				t.Fatalf("sample %d of %d is at %#x, not %#x", at, samples, got, w)
-			}
-			if w > nothing {
-				segments[w.segment()] = true
-			}
+		if p.of(uint64(samples)) != nothing || p.takes(uint64(samples)) {
+			t.Errorf("of %d samples there is one more", samples)
 		}
+		d := digests{}
+		tryTable(t, d, samples)
 		for segment := range 5 {
-			if p.inSegment(segment) != segments[segment] {
-				t.Errorf("segment %d is in use: %v", segment, !segments[segment])
+			before := d.held()
+			if shrunk := d.leave(segment); d.inSegment(segment) || shrunk != before-d.held() {
+				t.Errorf("segment %d is in use yet, or %d bytes are not what it took", segment, shrunk)
 			}
-		}
-		if p.of(-1) != nothing || p.of(samples) != nothing || held != p.bytes || held > 2*HeldBytes(samples)+blockBytes {
-			t.Errorf("%d samples: places outside are %d and %d, %d bytes told of %d", samples, p.of(-1), p.of(samples), held, p.bytes)
 		}
 	}
+}
+
+// tryTable sets a table's first keys to random places, and returns what it holds in the end.
+func tryTable(t *testing.T, p table, keys int) (held int64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 1))
+	want := make([]place, keys)
+	held = p.held()
+	for range 20 * keys {
+		at, to := r.IntN(keys), place(r.IntN(4)) // 0 to 3: none known, no record, two segments
+		if to > nothing {
+			to = placeIn(int(to), r.Uint32())
+		}
+		held += p.set(uint64(at), to)
+		want[at] = to
+	}
+	segments := map[int]bool{}
+	for at, w := range want {
+		if got := p.of(uint64(at)); got != w || !p.takes(uint64(at)) {
+			t.Fatalf("key %d of %d is at %#x, not %#x", at, keys, got, w)
+		}
+		if w > nothing {
+			segments[w.segment()] = true
+		}
+	}
+	for segment := range 5 {
+		if p.inSegment(segment) != segments[segment] {
+			t.Errorf("segment %d is in use: %v", segment, !segments[segment])
+		}
+	}
+	if empty := p.like(); held != p.held() || keys > 0 && empty.of(0) != 0 {
+		t.Errorf("%d keys: %d bytes told of %d, and one like it is at %d", keys, held, p.held(), empty.of(0))
+	}
+	return held
 }
 
 // TestPlacesOfFewRecords: what they take grows with records, not with samples.
@@ -45,13 +66,13 @@ func TestPlacesOfFewRecords(t *testing.T) {
 	p := newPlaces(samples)
 	none := p.bytes
 	for at := range records {
-		p.set(at*(samples/records), placeIn(0, uint32(at)))
+		p.set(uint64(at*(samples/records)), placeIn(0, uint32(at)))
 	}
 	if none > samples/20 || p.bytes > none+200*records || p.bytes > HeldBytes(samples)/20 {
 		t.Errorf("%d bytes without a record, %d with %d of %d samples", none, p.bytes, records, samples)
 	}
 	for at := range samples {
-		p.set(at, nothing) // found to have none
+		p.set(uint64(at), nothing) // found to have none
 	}
 	if p.bytes > samples/2 {
 		t.Errorf("%d bytes for %d samples without a record", p.bytes, samples)

@@ -8,18 +8,20 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A record is: u32 bytes of data, the data, u32 sample, u64 XXH3 of the file it is about, u64 XXH3 of all that from the
-// data on. Integers are little-endian.
+// A record is: u32 bytes of data, the data, u64 digest of the file it is about, u64 XXH3 of all that from the data on.
+// Integers are little-endian.
 const (
 	lengthBytes  = 4
-	trailerBytes = 20
+	trailerBytes = 16
 )
 
-func appendRecord(dst []byte, sample int, digest uint64, data []byte) []byte {
+// Digest is what a record knows its file by: XXH3 of the bytes.
+func Digest(file []byte) uint64 { return xxh3.Hash(file) }
+
+func appendRecord(dst []byte, digest uint64, data []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(data)))
 	start := len(dst)
 	dst = append(dst, data...)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(sample))
 	dst = binary.LittleEndian.AppendUint64(dst, digest)
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[start:]))
 }
@@ -37,23 +39,31 @@ func copyRecord(records []byte, offset int, buf []byte) ([]byte, bool) {
 	return append(buf[:0], rest[:n]...), true
 }
 
-// dataOf is the data of a copied record if that is whole, and about a sample with a file of this digest.
-func dataOf(record []byte, sample int, file []byte) ([]byte, bool) {
+// dataOf is the data of a copied record if that is whole, and about a file of this digest.
+func dataOf(record []byte, digest uint64) ([]byte, bool) {
 	n := len(record) - trailerBytes
 	tail := record[n:]
-	whole := binary.LittleEndian.Uint64(tail[12:]) == xxh3.Hash(record[:n+12]) && binary.LittleEndian.Uint32(tail) == uint32(sample)
-	if !whole || binary.LittleEndian.Uint64(tail[4:]) != xxh3.Hash(file) {
+	if binary.LittleEndian.Uint64(tail[8:]) != xxh3.Hash(record[:n+8]) || binary.LittleEndian.Uint64(tail) != digest {
 		return record[:0], false
 	}
 	return record[:n], true
 }
 
-// Find copies the record of a sample over buf if there is one that was made of these bytes of its file, and returns it
-// in buf, grown where it must. Else it is empty, and make says whether Put is worth while.
-func (s *Cache) Find(sample int, file, buf []byte) (data []byte, make bool) {
-	record, at, found := s.fetchRecord(sample, buf)
+// keyOf is what the record about a file is found by.
+func (s *Cache) keyOf(sample int, digest uint64) uint64 {
+	if s.byContent {
+		return digest
+	}
+	return uint64(sample)
+}
+
+// Find copies the record of a sample whose file has this digest over buf, if there is one, and returns it in buf, grown
+// where it must. Else it is empty, and make says whether Put is worth while. A Cache by content does not ask for the
+// sample.
+func (s *Cache) Find(sample int, digest uint64, buf []byte) (data []byte, make bool) {
+	record, at, found := s.fetchRecord(s.keyOf(sample, digest), buf)
 	if found {
-		if data, ok := dataOf(record, sample, file); ok {
+		if data, ok := dataOf(record, digest); ok {
 			s.tendIfDue(at)
 			return data, false
 		}
@@ -65,8 +75,8 @@ func (s *Cache) Find(sample int, file, buf []byte) (data []byte, make bool) {
 }
 
 // fetchRecord copies a record. The disk that it is read from keeps nobody else waiting.
-func (s *Cache) fetchRecord(sample int, buf []byte) (record []byte, at place, found bool) {
-	at, records, m := s.keepMemory(sample)
+func (s *Cache) fetchRecord(key uint64, buf []byte) (record []byte, at place, found bool) {
+	at, records, m := s.keepMemory(key)
 	if at <= nothing {
 		return buf[:0], at, false
 	}
@@ -76,29 +86,30 @@ func (s *Cache) fetchRecord(sample int, buf []byte) (record []byte, at place, fo
 	return record, at, found && err == nil
 }
 
-// keepMemory finds the records among which a sample's lies, and keeps their memory until m is released.
-func (s *Cache) keepMemory(sample int) (at place, records []byte, m *memory) {
+// keepMemory finds the records among which that of a key lies, and keeps their memory until m is released.
+func (s *Cache) keepMemory(key uint64) (at place, records []byte, m *memory) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if at = s.places.of(sample); at <= nothing {
+	if at = s.table.of(key); at <= nothing {
 		return at, nil, nil
 	}
 	g := &s.segments[at.segment()]
 	g.memory.hold()
+	g.memory.use()
 	return at, g.records, g.memory
 }
 
-// Put keeps a record about a file, in place of any other about that sample; empty data says that there is none, for as
-// long as the Cache lives. Where the disk does not keep up it keeps nothing. It reports whether the Cache knows what it
-// was told.
-func (s *Cache) Put(sample int, file, data []byte) bool {
+// Put keeps a record about the file of a sample, which has this digest, in place of any other with that key. Empty data
+// says that there is none, which a Cache by samples knows for as long as it lives. Where the disk does not keep up it
+// keeps nothing. It reports whether the Cache knows what it was told.
+func (s *Cache) Put(sample int, digest uint64, data []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return (len(data) == 0 || !s.isBehind()) && s.putRecord(sample, file, data)
+	return (len(data) == 0 || !s.isBehind()) && s.putRecord(s.keyOf(sample, digest), digest, data)
 }
 
 // PutAll is Put that waits where the disk does not keep up, until ctx ends.
-func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool {
+func (s *Cache) PutAll(ctx context.Context, sample int, digest uint64, data []byte) bool {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -112,16 +123,18 @@ func (s *Cache) PutAll(ctx context.Context, sample int, file, data []byte) bool 
 		}
 		s.taken.Wait()
 	}
-	return s.putRecord(sample, file, data)
+	return s.putRecord(s.keyOf(sample, digest), digest, data)
 }
 
 // putRecord is Put without a look at the disk. mu is held.
-func (s *Cache) putRecord(sample int, file, data []byte) bool {
+func (s *Cache) putRecord(key, digest uint64, data []byte) bool {
 	switch {
-	case s.closed || s.stopped || sample < 0 || sample >= s.places.samples:
+	case s.closed || s.stopped || !s.table.takes(key):
 		return false
 	case len(data) == 0:
-		s.setPlace(sample, nothing)
+		if !s.byContent { // whose keys are any number of files
+			s.setPlace(key, nothing)
+		}
 		return true
 	case s.full || !s.takeRoom(len(data)):
 		return false
@@ -134,11 +147,11 @@ func (s *Cache) putRecord(sample int, file, data []byte) bool {
 	s.lost.bytes += int64(len(data))
 	p := s.pending
 	offset := uint32(len(p.records))
-	p.records = appendRecord(p.records, sample, xxh3.Hash(file), data)
-	p.entries = binary.LittleEndian.AppendUint32(p.entries, uint32(sample))
+	p.records = appendRecord(p.records, digest, data)
+	p.entries = binary.LittleEndian.AppendUint64(p.entries, key)
 	p.entries = binary.LittleEndian.AppendUint32(p.entries, offset)
 	s.segments[p.segment].records = p.records
-	s.setPlace(sample, placeIn(p.segment, offset))
+	s.setPlace(key, placeIn(p.segment, offset))
 	if s.isGathered() || time.Since(p.begun) > flushAge {
 		s.tendFiles()
 	}
@@ -148,7 +161,7 @@ func (s *Cache) putRecord(sample int, file, data []byte) bool {
 // takeRoom reports whether there is room for a record of so many bytes of data, and takes it. Where there is not, no more
 // is taken: what was gathered is written now. mu is held.
 func (s *Cache) takeRoom(n int) bool {
-	if !s.options.Steady {
+	if !s.byContent {
 		return true
 	}
 	need := int64(lengthBytes + n + trailerBytes + entryBytes)
@@ -164,9 +177,9 @@ func (s *Cache) takeRoom(n int) bool {
 	return true
 }
 
-// setPlace notes where the record of a sample is. mu is held.
-func (s *Cache) setPlace(sample int, at place) {
-	if grown := s.places.set(sample, at); grown != 0 {
+// setPlace notes where the record with a key is. mu is held.
+func (s *Cache) setPlace(key uint64, at place) {
+	if grown := s.table.set(key, at); grown != 0 {
 		s.reportHeld(grown)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,17 +20,17 @@ import (
 
 // A segment is a file of records that is never changed. Integers are little-endian:
 //
-//	head      magic [8], key of the data set [32], entries u32, bytes of records u32
-//	entries   each: sample u32, offset of its record in the records u32
+//	head      magic [8], key of the Cache [32], entries u32, bytes of records u32
+//	entries   each: key u64, offset of its record in the records u32
 //	checksum  XXH3 u64 of all before
 //	records
 //
 // A Cache checks all but the records when it opens a segment, and a record when it is asked for.
 const (
-	format        = "2"
+	format        = "3"
 	magic         = "fwindex" + format
 	headBytes     = 48
-	entryBytes    = 8
+	entryBytes    = 12
 	checksumBytes = 8
 )
 
@@ -62,9 +64,9 @@ func (p *pending) headOf(key [sha256.Size]byte) []byte {
 
 var errDamaged = errors.New("the index file is damaged, or of other data")
 
-// parseSegment finds entries and records of a segment of the data set. The entries are a copy: nobody can change them
-// any more.
-func parseSegment(data []byte, key [sha256.Size]byte, samples int) (entries, records []byte, err error) {
+// parseSegment finds entries and records of a segment of a Cache with this key, which takes such keys of records. The
+// entries are a copy: nobody can change them any more.
+func parseSegment(data []byte, key [sha256.Size]byte, takes func(uint64) bool) (entries, records []byte, err error) {
 	if len(data) < headBytes || string(data[:len(magic)]) != magic || string(data[len(magic):len(magic)+len(key)]) != string(key[:]) {
 		return nil, nil, errDamaged
 	}
@@ -78,13 +80,23 @@ func parseSegment(data []byte, key [sha256.Size]byte, samples int) (entries, rec
 		return nil, nil, errDamaged
 	}
 	entries, records = checked[headBytes:end], data[end+checksumBytes:]
-	for i := 0; i < len(entries); i += entryBytes {
-		sample, offset := binary.LittleEndian.Uint32(entries[i:]), binary.LittleEndian.Uint32(entries[i+4:])
-		if uint64(sample) >= uint64(samples) || offset >= size {
+	for key, offset := range entriesOf(entries) {
+		if !takes(key) || offset >= size {
 			return nil, nil, errDamaged
 		}
 	}
 	return entries, records, nil
+}
+
+// entriesOf are keys and offsets.
+func entriesOf(entries []byte) iter.Seq2[uint64, uint32] {
+	return func(yield func(uint64, uint32) bool) {
+		for e := range slices.Chunk(entries, entryBytes) {
+			if !yield(binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint32(e[8:])) {
+				return
+			}
+		}
+	}
 }
 
 // loadFile makes the records of a file findable.
@@ -94,7 +106,7 @@ func (s *Cache) loadFile(path string) error {
 		return err
 	}
 	var entries, records []byte
-	fault := guardFaults(func() { entries, records, err = parseSegment(m.data, s.key, s.places.samples) })
+	fault := guardFaults(func() { entries, records, err = parseSegment(m.data, s.key, s.table.takes) })
 	if err = errors.Join(fault, err); err != nil {
 		m.release()
 		return err
@@ -103,15 +115,14 @@ func (s *Cache) loadFile(path string) error {
 	return nil
 }
 
-// adoptSegment takes a parsed segment. What it says of a sample replaces what files with earlier names say.
+// adoptSegment takes a parsed segment. What it says of a key replaces what files with earlier names say.
 func (s *Cache) adoptSegment(g segment, entries []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.segments = append(s.segments, g)
-	for i := 0; i < len(entries); i += entryBytes {
-		sample := int(binary.LittleEndian.Uint32(entries[i:]))
-		if at := s.places.of(sample); at <= nothing || s.segments[at.segment()].yieldsTo(g.name) {
-			s.setPlace(sample, placeIn(len(s.segments)-1, binary.LittleEndian.Uint32(entries[i+4:])))
+	for key, offset := range entriesOf(entries) {
+		if at := s.table.of(key); at <= nothing || s.segments[at.segment()].yieldsTo(g.name) {
+			s.setPlace(key, placeIn(len(s.segments)-1, offset))
 		}
 	}
 }
@@ -125,6 +136,16 @@ type memory struct {
 	data   []byte
 	mapped bool
 	holds  atomic.Int64 // besides the first one
+
+	used    atomic.Bool // since its file was said to be in use
+	touched time.Time   // when that was; of the goroutine that tends
+}
+
+// use notes that something was read of it.
+func (m *memory) use() {
+	if m != nil && !m.used.Load() { // which costs others' caches nothing
+		m.used.Store(true)
+	}
 }
 
 // hold keeps the memory until release.

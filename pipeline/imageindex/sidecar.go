@@ -1,6 +1,6 @@
-// Package imageindex keeps a small record about each file of a data set: something made of the file's bytes that is
-// worth having again. Records are found by the sample's number and used only for the very bytes that they were made of:
-// each holds the digest of these bytes and a checksum of itself. So whatever happens to its files or to the data, a
+// Package imageindex keeps a record about each file of a data set: something made of the file's bytes that is worth
+// having again. Records are found by the sample's number, or by the digest of these bytes whichever data set the file is
+// of, and used only for the very bytes that they were made of: each holds the digest and a checksum of itself. So whatever happens to its files or to the data, a
 // record is right or is not found. The files are a cache: they may be deleted at any time, several processes share
 // them, and where they cannot be written or there is no room nothing is kept. The package knows neither pictures nor
 // data sets. A Cache runs at most one goroutine at a time, which writes and looks for files, so that nobody who asks or
@@ -23,12 +23,10 @@ import (
 type Options struct {
 	// Dir keeps the files. Default: feedwater/index in the user's cache directory.
 	Dir string
-	// MaxBytes is what all files in Dir may take, those of other data sets too. The files of data sets that were not
-	// used for longest make room. Default 4 GiB.
+	// MaxBytes is what all files in Dir may take, those of other Caches too. Where there is no room the files of data sets
+	// that were not opened for longest make room, or in a folder of Caches by content those of which no record was used
+	// for a week; such a Cache takes no record for which there is none. Default 4 GiB.
 	MaxBytes int64
-	// Steady says that only files of data sets that were not opened for a week make room. A Cache takes no record for
-	// which there is none.
-	Steady bool
 	// ReadOnly says that nothing is kept: what is in Dir is found, and Trouble is told nothing.
 	ReadOnly bool
 	// Trouble is told, once, why nothing more is kept: an error that wraps ErrFull, or one of the system. It must not
@@ -43,7 +41,7 @@ type Options struct {
 	create       func(string) (writer, error) // makes a file of this pattern; tests fill the disk here
 }
 
-// ErrFull says that the files of one data set take all that Options.MaxBytes allows.
+// ErrFull says that files which make no room take all that Options.MaxBytes allows.
 var ErrFull = errors.New("the index has reached its limit of bytes")
 
 const (
@@ -53,8 +51,10 @@ const (
 	flushAge = time.Minute
 	// lookAge is how often a Cache that lacks records looks for the files of other processes.
 	lookAge = 30 * time.Second
-	// staleAge is how long ago files were opened last that make room in a steady folder.
+	// staleAge is how long ago files were used last that make room in a folder of Caches by content, and touchAge how
+	// often they are said to be in use.
 	staleAge = 7 * 24 * time.Hour
+	touchAge = 10 * time.Minute
 )
 
 // DefaultDir is the folder of a Cache whose Options name none.
@@ -88,11 +88,15 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Cache has the records of one data set. Its methods may be called by many goroutines at once.
+// Cache has records that are found by the samples of one data set, or by content. Its methods may be called by many
+// goroutines at once.
 type Cache struct {
-	options Options
-	key     [sha256.Size]byte // of the data set
-	known   map[string]bool   // names of files that are in use or were refused; of the one that tends
+	options   Options
+	byContent bool
+	key       [sha256.Size]byte // of the data set, or of all Caches by content with a name
+
+	known    map[string]bool // names of files that are in use or were refused; of the one that tends, as the next
+	compared int             // how many segments there were when files that nobody needs were looked for
 
 	mu       sync.RWMutex
 	closed   bool
@@ -100,10 +104,10 @@ type Cache struct {
 	stopped  bool  // nothing is kept any more
 	full     bool  // no more is taken; what was gathered is kept
 	toldFull bool  // that it is full
-	room     int64 // of a steady folder: what may still be gathered
+	room     int64 // of a Cache by content: what may still be gathered
 	tending  bool  // a goroutine is at work
 	looked   time.Time
-	places   places
+	table    table
 	segments []segment
 	pending  *pending  // nil: nothing is gathered
 	taken    sync.Cond // pending was, to be written
@@ -119,7 +123,7 @@ type lost struct {
 	bytes   int64
 }
 
-// HeldBytes is how many bytes of memory a Cache of so many samples comes to hold while it gathers nothing, if each has a record. It
+// HeldBytes is how many bytes of memory a Cache by so many samples comes to hold while it gathers nothing, if each has a record. It
 // holds little more than 8 bytes for each record that there is.
 func HeldBytes(samples int) int64 {
 	blocks := int64(samples+blockSamples-1) / blockSamples
@@ -133,27 +137,35 @@ func (s *Cache) reportHeld(bytes int64) {
 }
 
 // Open finds the records of a data set, which has so many samples and is named by what decides them, its fingerprint.
-// The caller must Close the store. It fails only where there is no place for files.
+// The caller must Close the Cache. It fails only where there is no place for files.
 func Open(fingerprint string, samples int, options Options) (*Cache, error) {
+	return open(fmt.Sprintf("%d samples of %s", samples, fingerprint), newPlaces(samples), options)
+}
+
+// OpenByContent finds the records of a name, which are found by the digests of files: whoever has a file with these bytes
+// shares them. It holds some 26 bytes of memory for each record that there is. Else it is as Open.
+func OpenByContent(name string, options Options) (*Cache, error) {
+	return open("by content, "+name, digests{}, options)
+}
+
+func open(name string, empty table, options Options) (*Cache, error) {
 	o, err := options.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
-	s := &Cache{
-		options: o, known: map[string]bool{}, places: newPlaces(samples), looked: time.Now(),
-		key: sha256.Sum256(fmt.Appendf(nil, "%d samples of %s", samples, fingerprint)),
-	}
+	s := &Cache{options: o, known: map[string]bool{}, table: empty, looked: time.Now(), key: sha256.Sum256([]byte(name))}
+	_, s.byContent = empty.(digests)
 	s.taken.L = &s.mu
-	s.reportHeld(s.places.bytes)
+	s.reportHeld(s.table.held())
 	s.lookForFiles()
 	s.stopped = o.ReadOnly
-	if o.Steady && !o.ReadOnly {
+	if s.byContent && !o.ReadOnly {
 		s.room = s.findRoom()
 	}
 	return s, nil
 }
 
-// filePrefix begins the names of the data set's files. Those of other formats have another one, so that versions share
+// filePrefix begins the names of the Cache's files. Those of other formats have another one, so that versions share
 // a folder.
 func (s *Cache) filePrefix() string { return hex.EncodeToString(s.key[:16]) + "." + format + "-" }
 
@@ -168,6 +180,7 @@ func (s *Cache) Close() {
 	if again {
 		return
 	}
+	s.touchUsed()
 	s.flushPending()
 	s.tellFull()
 	s.lookForFiles()
@@ -197,7 +210,7 @@ func (s *Cache) freeSegments() {
 	for i := range s.segments {
 		s.segments[i].freeMemory()
 	}
-	s.segments, s.places, s.pending = nil, places{}, nil
+	s.segments, s.table, s.pending = nil, newPlaces(0), nil
 	s.reportHeld(-s.held)
 }
 

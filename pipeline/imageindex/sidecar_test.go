@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zeebo/xxh3"
 	"go.uber.org/goleak"
 
 	"github.com/feedwater-io/feedwater/pipeline/internal/budget"
@@ -24,11 +23,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const samples = 12
 
-// fileOf and wantOf are what the tests' samples hold.
-func fileOf(i int) []byte { return bytes.Repeat([]byte{byte(i), 1, 2}, 30+i) }
-func wantOf(i int) []byte { return bytes.Repeat([]byte{byte(i), 9}, 1+i%7) }
+// digestOf is of the file of a test's sample, and wantOf its record.
+func digestOf(i int) uint64 { return Digest(bytes.Repeat([]byte{byte(i), 1, 2}, 30+i)) }
+func wantOf(i int) []byte   { return bytes.Repeat([]byte{byte(i), 9}, 1+i%7) }
 
-func open(t testing.TB, o Options) *Cache {
+func opened(t testing.TB, o Options) *Cache {
 	t.Helper()
 	s, err := Open("fingerprint", samples, o)
 	if err != nil {
@@ -41,7 +40,7 @@ func open(t testing.TB, o Options) *Cache {
 // fill puts records about all samples.
 func fill(s *Cache) {
 	for i := range samples {
-		s.Put(i, fileOf(i), wantOf(i))
+		s.Put(i, digestOf(i), wantOf(i))
 	}
 }
 
@@ -49,7 +48,7 @@ func fill(s *Cache) {
 func filed(t testing.TB) (s *Cache, dir, name string) {
 	t.Helper()
 	dir = t.TempDir()
-	s = open(t, Options{Dir: dir})
+	s = opened(t, Options{Dir: dir})
 	fill(s)
 	s.Close()
 	return s, dir, filesIn(t, dir)[0]
@@ -60,7 +59,7 @@ func found(t testing.TB, s *Cache) (n int) {
 	t.Helper()
 	var buf []byte
 	for i := range samples {
-		data, make := s.Find(i, fileOf(i), buf)
+		data, make := s.Find(i, digestOf(i), buf)
 		if len(data) > 0 && (make || !bytes.Equal(data, wantOf(i))) {
 			t.Fatalf("sample %d: %x", i, data)
 		}
@@ -84,8 +83,8 @@ func filesIn(t testing.TB, dir string) []string {
 // What was put is found: before it is written, after, and by the next process.
 func TestPutIsFound(t *testing.T) {
 	o := Options{Dir: filepath.Join(t.TempDir(), "a", "b")}
-	s := open(t, o)
-	if _, make := s.Find(3, fileOf(3), nil); !make || found(t, s) != 0 {
+	s := opened(t, o)
+	if _, make := s.Find(3, digestOf(3), nil); !make || found(t, s) != 0 {
 		t.Error("an empty store has something, or wants nothing")
 	}
 	fill(s)
@@ -96,14 +95,14 @@ func TestPutIsFound(t *testing.T) {
 	if n := found(t, s); n != 0 {
 		t.Errorf("%d found in a closed store", n)
 	}
-	if _, make := s.Find(3, fileOf(3), nil); make {
+	if _, make := s.Find(3, digestOf(3), nil); make {
 		t.Error("a closed store wants records")
 	}
-	s.Put(3, fileOf(3), wantOf(3))
+	s.Put(3, digestOf(3), wantOf(3))
 	if names := filesIn(t, o.Dir); len(names) != 1 || filepath.Ext(names[0]) != ending {
 		t.Errorf("files %v", names)
 	}
-	if n := found(t, open(t, o)); n != samples {
+	if n := found(t, opened(t, o)); n != samples {
 		t.Errorf("%d found by the next one", n)
 	}
 }
@@ -111,10 +110,10 @@ func TestPutIsFound(t *testing.T) {
 // Records are written in the background as they come, and are found at all times.
 func TestManySegments(t *testing.T) {
 	o := Options{Dir: t.TempDir(), pendingBytes: 90}
-	s := open(t, o)
+	s := opened(t, o)
 	for i := range samples {
-		s.Put(i, fileOf(i), wantOf(i))
-		if data, _ := s.Find(i, fileOf(i), nil); !bytes.Equal(data, wantOf(i)) {
+		s.Put(i, digestOf(i), wantOf(i))
+		if data, _ := s.Find(i, digestOf(i), nil); !bytes.Equal(data, wantOf(i)) {
 			t.Fatalf("sample %d was not found", i)
 		}
 		s.running.Wait()
@@ -126,7 +125,7 @@ func TestManySegments(t *testing.T) {
 	if names := filesIn(t, o.Dir); len(names) < 3 {
 		t.Errorf("files %v", names)
 	}
-	if n := found(t, open(t, o)); n != samples {
+	if n := found(t, opened(t, o)); n != samples {
 		t.Errorf("%d found by the next one", n)
 	}
 }
@@ -134,21 +133,21 @@ func TestManySegments(t *testing.T) {
 // A record is about some bytes, some sample and some data set, and found for no other.
 func TestStaleAndForeign(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
-	s := open(t, o)
+	s := opened(t, o)
 	fill(s)
-	changed := append([]byte{99}, fileOf(5)[1:]...)
+	changed := digestOf(5) + 1
 	data, make := s.Find(5, changed, nil)
 	if len(data) != 0 || !make {
 		t.Errorf("found %x for a changed file", data)
 	}
 	s.Put(5, changed, []byte("new"))
 	s.Close()
-	s = open(t, o)
+	s = opened(t, o)
 	if data, _ := s.Find(5, changed, nil); string(data) != "new" {
 		t.Errorf("found %q, not what came last", data)
 	}
-	s.Put(7, fileOf(7), nil)
-	if data, make := s.Find(7, fileOf(7), nil); len(data) != 0 || make {
+	s.Put(7, digestOf(7), nil)
+	if data, make := s.Find(7, digestOf(7), nil); len(data) != 0 || make {
 		t.Error("found one, or wants one, of a file that has none")
 	}
 	for _, fingerprint := range []string{"another", "fingerprin"} {
@@ -162,18 +161,8 @@ func TestStaleAndForeign(t *testing.T) {
 			t.Errorf("%s took a file of fingerprint: %v", fingerprint, err)
 		}
 	}
-	if s.Find(-1, nil, nil); len(filesIn(t, o.Dir)) == 0 {
+	if s.Find(-1, 0, nil); len(filesIn(t, o.Dir)) == 0 {
 		t.Error("files are gone")
-	}
-}
-
-// A record is about one sample, also where another one's file has the same bytes.
-func TestRecordOfAnotherSample(t *testing.T) {
-	record := appendRecord(nil, 5, xxh3.Hash(fileOf(5)), wantOf(5))[lengthBytes:]
-	for sample, want := range map[int]bool{5: true, 6: false, 5 + 1<<16: false} {
-		if data, ok := dataOf(record, sample, fileOf(5)); ok != want || want && !bytes.Equal(data, wantOf(5)) {
-			t.Errorf("asked for sample %d: %x, %v", sample, data, ok)
-		}
 	}
 }
 
@@ -225,7 +214,7 @@ func TestDamagedFiles(t *testing.T) {
 		if err := os.WriteFile(name, whole[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if s := open(t, Options{Dir: dir}); found(t, s) != 0 {
+		if s := opened(t, Options{Dir: dir}); found(t, s) != 0 {
 			t.Fatalf("found something in %d bytes of %d", n, len(whole))
 		}
 		if len(filesIn(t, dir)) != 0 {
@@ -235,7 +224,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err := os.MkdirAll(name, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if found(t, open(t, Options{Dir: dir})) != 0 {
+	if found(t, opened(t, Options{Dir: dir})) != 0 {
 		t.Error("found something in a folder")
 	}
 }
@@ -247,7 +236,7 @@ func TestOtherFormats(t *testing.T) {
 	if err := os.Rename(name, other); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, Options{Dir: dir})
+	s := opened(t, Options{Dir: dir})
 	if n := found(t, s); n != 0 {
 		t.Errorf("%d found", n)
 	}
@@ -260,8 +249,8 @@ func TestOtherFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, Options{Dir: dir, MaxBytes: 2*info.Size() + info.Size()/2})
-	s.Put(0, fileOf(0), bytes.Repeat([]byte{1}, int(info.Size())))
+	s = opened(t, Options{Dir: dir, MaxBytes: 2*info.Size() + info.Size()/2})
+	s.Put(0, digestOf(0), bytes.Repeat([]byte{1}, int(info.Size())))
 	s.Close()
 	if _, err := os.Stat(other); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it takes room that is needed: %v", err)
@@ -271,7 +260,7 @@ func TestOtherFormats(t *testing.T) {
 // A file that is cut short while it is in use.
 func TestCutWhileInUse(t *testing.T) {
 	_, dir, name := filed(t)
-	s := open(t, Options{Dir: dir})
+	s := opened(t, Options{Dir: dir})
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +284,7 @@ func TestFaultIsNoDamage(t *testing.T) {
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	err = guardFaults(func() { _, _, err = parseSegment(m.data, s.key, samples) })
+	err = guardFaults(func() { _, _, err = parseSegment(m.data, s.key, newPlaces(samples).takes) })
 	if m.mapped && err == nil || errors.Is(err, errDamaged) {
 		t.Errorf("said %v", err)
 	}
@@ -315,14 +304,14 @@ func TestCutBeforeItIsMapped(t *testing.T) {
 		f, err := createTemp(pattern)
 		return shortened{f}, err
 	}
-	s := open(t, o)
+	s := opened(t, o)
 	fill(s)
 	s.flushPending()
 	if n := found(t, s); n != samples {
 		t.Errorf("%d found", n)
 	}
 	s.Close()
-	if n := found(t, open(t, Options{Dir: o.Dir})); n != 0 {
+	if n := found(t, opened(t, Options{Dir: o.Dir})); n != 0 {
 		t.Errorf("%d found in a file that was cut", n)
 	}
 }
@@ -365,7 +354,7 @@ func behindGate(dir string, gate chan struct{}) Options {
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, gate := t.TempDir(), make(chan struct{})
-		s := open(t, behindGate(dir, gate))
+		s := opened(t, behindGate(dir, gate))
 		for range 10 { // the first file, and what comes meanwhile
 			fill(s)
 			synctest.Wait()
@@ -378,8 +367,8 @@ func TestSlowDisk(t *testing.T) {
 		}
 		close(gate)
 		s.running.Wait()
-		s.Put(3, fileOf(3), []byte("later"))
-		if data, _ := s.Find(3, fileOf(3), nil); string(data) != "later" {
+		s.Put(3, digestOf(3), []byte("later"))
+		if data, _ := s.Find(3, digestOf(3), nil); string(data) != "later" {
 			t.Error("nothing more is kept")
 		}
 	})
@@ -390,12 +379,12 @@ func TestPutAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, gate := t.TempDir(), make(chan struct{})
 		o := behindGate(dir, gate)
-		s := open(t, o)
+		s := opened(t, o)
 		var putting sync.WaitGroup
 		for who := range 3 {
 			putting.Go(func() {
 				for i := who; i < 20*samples; i += 3 {
-					if k := i % samples; !s.PutAll(t.Context(), k, fileOf(k), wantOf(k)) {
+					if k := i % samples; !s.PutAll(t.Context(), k, digestOf(k), wantOf(k)) {
 						t.Errorf("record %d is not kept", i)
 					}
 				}
@@ -408,16 +397,16 @@ func TestPutAll(t *testing.T) {
 			t.Errorf("%d found", n)
 		}
 		s.Close()
-		if s.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
+		if s.PutAll(t.Context(), 0, digestOf(0), wantOf(0)) {
 			t.Error("a closed store keeps something")
 		}
 		o.create = func(string) (writer, error) { return nil, syscall.EROFS }
-		s = open(t, o)
+		s = opened(t, o)
 		for range 3 {
 			fill(s)
 			s.running.Wait()
 		}
-		if s.PutAll(t.Context(), 0, fileOf(0), wantOf(0)) {
+		if s.PutAll(t.Context(), 0, digestOf(0), wantOf(0)) {
 			t.Error("kept where nothing can be written")
 		}
 	})
@@ -437,16 +426,16 @@ func TestDiskTakesNothing(t *testing.T) {
 			f, err := createTemp(pattern)
 			return &limited{f, room - 1}, err
 		}
-		s := open(t, o)
+		s := opened(t, o)
 		fill(s)
 		s.flushPending()
 		if n := found(t, s); n != samples {
 			t.Fatalf("%d found", n)
 		}
-		if _, make := s.Find(0, nil, nil); make {
+		if _, make := s.Find(0, 0, nil); make {
 			t.Fatal("more is wanted")
 		}
-		s.Put(1, fileOf(2), []byte("more"))
+		s.Put(1, digestOf(2), []byte("more"))
 		s.Close()
 		if len(told) != 1 || !errors.Is(told[0], syscall.ENOSPC) && !errors.Is(told[0], syscall.EROFS) {
 			t.Fatalf("told %v", told)
@@ -460,7 +449,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, Options{Dir: filepath.Join(blocked, "index"), Trouble: func(err error) { told = err }})
+	s := opened(t, Options{Dir: filepath.Join(blocked, "index"), Trouble: func(err error) { told = err }})
 	fill(s)
 	s.Close()
 	if !errors.Is(told, syscall.ENOTDIR) || !strings.Contains(told.Error(), blocked) {
@@ -519,7 +508,7 @@ func TestLimit(t *testing.T) {
 		s.Close()
 	}
 	o.MaxBytes = 300
-	s := open(t, o)
+	s := opened(t, o)
 	fill(s)
 	s.Close()
 	if !errors.Is(told, ErrFull) {
@@ -545,12 +534,12 @@ func TestTogether(t *testing.T) {
 					var buf []byte
 					for k := range 4 * samples {
 						i := (k*7 + who*11) % samples
-						data, make := s.Find(i, fileOf(i), buf)
+						data, make := s.Find(i, digestOf(i), buf)
 						if len(data) > 0 && !bytes.Equal(data, wantOf(i)) {
 							t.Errorf("sample %d: %x", i, data)
 						}
 						if make {
-							s.Put(i, fileOf(i), wantOf(i))
+							s.Put(i, digestOf(i), wantOf(i))
 						}
 						buf = data
 					}
@@ -560,7 +549,7 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := found(t, open(t, Options{Dir: dir})); n != samples {
+	if n := found(t, opened(t, Options{Dir: dir})); n != samples {
 		t.Errorf("%d found", n)
 	}
 }
@@ -568,14 +557,14 @@ func TestTogether(t *testing.T) {
 // A store finds what another process wrote meanwhile.
 func TestFilesOfOthers(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
-	other := open(t, Options{Dir: dir})
+	s := opened(t, Options{Dir: dir})
+	other := opened(t, Options{Dir: dir})
 	fill(other)
 	other.Close()
 	s.mu.Lock()
 	s.looked = s.looked.Add(-lookAge - time.Second)
 	s.mu.Unlock()
-	s.Find(0, fileOf(0), nil)
+	s.Find(0, digestOf(0), nil)
 	s.running.Wait()
 	if n := found(t, s); n != samples {
 		t.Errorf("%d found", n)
@@ -585,7 +574,7 @@ func TestFilesOfOthers(t *testing.T) {
 // What was gathered is written after a while, also where nothing more comes.
 func TestOldRecordsAreWritten(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
+	s := opened(t, Options{Dir: dir})
 	fill(s)
 	found(t, s)
 	s.running.Wait()
@@ -623,16 +612,16 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 	}
 	var told error
 	o := Options{Dir: dir, MaxBytes: int64(len(whole)), Trouble: func(err error) { told = err }}
-	s := open(t, o)
+	s := opened(t, o)
 	fill(s)
 	s.Close()
-	if told != nil || found(t, open(t, o)) != samples {
+	if told != nil || found(t, opened(t, o)) != samples {
 		t.Errorf("what just fits is not kept: %v", told)
 	}
-	s = open(t, o)
-	s.Put(0, []byte("anew"), wantOf(0))
+	s = opened(t, o)
+	s.Put(0, Digest([]byte("anew")), wantOf(0))
 	s.Close()
-	if !errors.Is(told, ErrFull) || found(t, open(t, o)) != samples {
+	if !errors.Is(told, ErrFull) || found(t, opened(t, o)) != samples {
 		t.Errorf("it made room by its own file: %v", told)
 	}
 	for _, other := range others {
@@ -656,7 +645,7 @@ func TestLeftovers(t *testing.T) {
 	if err := os.Chtimes(old, then, then); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, Options{Dir: dir})
+	s := opened(t, Options{Dir: dir})
 	fill(s)
 	s.Close()
 	if names := filesIn(t, dir); len(names) != 2 {
@@ -665,11 +654,11 @@ func TestLeftovers(t *testing.T) {
 }
 
 func TestFindAllocatesNothing(t *testing.T) {
-	s := open(t, Options{Dir: t.TempDir()})
+	s := opened(t, Options{Dir: t.TempDir()})
 	fill(s)
-	files := make([][]byte, samples)
+	files := make([]uint64, samples)
 	for i := range files {
-		files[i] = fileOf(i)
+		files[i] = digestOf(i)
 	}
 	buf := make([]byte, 0, 1<<10)
 	if n := testing.AllocsPerRun(20, func() {
@@ -686,7 +675,7 @@ func TestFindAllocatesNothing(t *testing.T) {
 // FuzzFile: whatever a file holds, what is found is right.
 func FuzzFile(f *testing.F) {
 	dir := f.TempDir()
-	s := open(f, Options{Dir: dir})
+	s := opened(f, Options{Dir: dir})
 	fill(s)
 	s.Close()
 	whole, err := os.ReadFile(filesIn(f, dir)[0])
@@ -695,7 +684,7 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(whole)
 	f.Add(whole[:headBytes])
-	s = open(f, Options{Dir: f.TempDir()})
+	s = opened(f, Options{Dir: f.TempDir()})
 	name := filepath.Join(f.TempDir(), "file")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
@@ -713,6 +702,6 @@ func FuzzFile(f *testing.F) {
 			s.segments[i].freeMemory()
 		}
 		s.segments = nil
-		s.places = newPlaces(samples)
+		s.table = newPlaces(samples)
 	})
 }

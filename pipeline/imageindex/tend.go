@@ -26,6 +26,7 @@ func (s *Cache) tendFiles() {
 	}
 	s.tending, s.looked = true, time.Now()
 	s.running.Go(func() {
+		s.touchUsed()
 		s.flushPending()
 		s.tellFull()
 		s.lookForFiles()
@@ -42,10 +43,11 @@ func (s *Cache) tendFiles() {
 }
 
 // tendIfDue tends if the record at this place was gathered long ago, or there is none and the last look for those of
-// others was long ago.
+// others was long ago, or it is one whose file was not said to be in use for long.
 func (s *Cache) tendIfDue(at place) {
 	s.mu.RLock()
 	due := at == 0 && time.Since(s.looked) > lookAge ||
+		s.byContent && at > nothing && time.Since(s.looked) > touchAge ||
 		at != 0 && s.pending != nil && s.pending.segment == at.segment() && time.Since(s.pending.begun) > flushAge
 	s.mu.RUnlock()
 	if due {
@@ -55,7 +57,40 @@ func (s *Cache) tendIfDue(at place) {
 	}
 }
 
-// lookForFiles loads the files of this data set that it does not know, and removes those that nobody needs. Later names
+// touchUsed says of the files of a Cache by content which were in use since they were said to be, ten minutes ago or more: the
+// others make room once they were not for long.
+func (s *Cache) touchUsed() {
+	if !s.byContent {
+		return
+	}
+	s.mu.RLock()
+	all := slices.Clone(s.segments)
+	s.mu.RUnlock()
+	now := time.Now()
+	for _, g := range all {
+		if g.memory == nil || now.Sub(g.memory.touched) < touchAge || !g.memory.used.Swap(false) {
+			continue
+		}
+		g.memory.touched = now
+		s.touchFile(g.name, now)
+	}
+}
+
+// touchFile says that a file is in use. One that was to make room does not any more.
+func (s *Cache) touchFile(name string, now time.Time) {
+	path := filepath.Join(s.options.Dir, name)
+	info, err := os.Lstat(path)
+	if err != nil || os.Chtimes(path, now, now) != nil { // where that cannot be said it is not in use
+		return
+	}
+	if s.makesRoom(info) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.room -= info.Size()
+	}
+}
+
+// lookForFiles loads the files of this Cache that it does not know, and removes those that nobody needs. Later names
 // are later files.
 func (s *Cache) lookForFiles() {
 	entries, err := os.ReadDir(s.options.Dir)
@@ -75,12 +110,13 @@ func (s *Cache) lookForFiles() {
 		}
 	}
 	s.dropSegments(present)
+	s.countDisk(present)
 }
 
-// takeFile loads a file and says that it is in use; a damaged one goes.
+// takeFile loads a file, and says that it is in use if it is one data set's; a damaged one goes.
 func (s *Cache) takeFile(path string) {
 	switch err := s.loadFile(path); {
-	case err == nil:
+	case err == nil && !s.byContent:
 		now := time.Now()
 		_ = os.Chtimes(path, now, now) // where that cannot be said it is not in use
 	case errors.Is(err, errDamaged):
@@ -210,6 +246,7 @@ func (s *Cache) makeRoom(n int64) error {
 			return nil
 		}
 		if s.makesRoom(f) && os.Remove(filepath.Join(s.options.Dir, f.Name())) == nil {
+			s.leaveFile(f.Name())
 			total -= f.Size()
 		}
 	}
@@ -221,10 +258,13 @@ func (s *Cache) makeRoom(n int64) error {
 
 // makesRoom reports whether a file is one that may be removed for others.
 func (s *Cache) makesRoom(f fs.FileInfo) bool {
-	return !strings.HasPrefix(f.Name(), s.filePrefix()) && (!s.options.Steady || time.Since(f.ModTime()) > staleAge)
+	if s.byContent {
+		return time.Since(f.ModTime()) > staleAge
+	}
+	return !strings.HasPrefix(f.Name(), s.filePrefix())
 }
 
-// findRoom is how many bytes may be added to the files that make no room.
+// findRoom is how many bytes may be added to the files of a Cache by content that make no room.
 func (s *Cache) findRoom() int64 {
 	room := s.options.MaxBytes
 	files, _ := s.listFiles() // writing will say what is wrong with the folder
