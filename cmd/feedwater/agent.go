@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +22,10 @@ import (
 	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/local"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	"github.com/feedwater-io/feedwater/server/metrics"
+	"github.com/feedwater-io/feedwater/server/tables"
 	"github.com/feedwater-io/feedwater/span"
 	"github.com/feedwater-io/feedwater/watch/gpus"
 )
@@ -36,6 +40,7 @@ func newAgent() *cobra.Command {
 	return &cobra.Command{
 		Use:    agentCommand,
 		Short:  "The process beside a trainer; the Python package starts it",
+		Long:   "The process beside a trainer. The Python package starts it, with the environment of the training script, which says what its options are:\n\n" + describeVariables(agentCommand, (&agentOptions{}).flagSet()),
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -82,6 +87,33 @@ func (o *agentOptions) flagSet() *pflag.FlagSet {
 	return f
 }
 
+// decodingVariables are those that are set and mean pictures that this process decodes.
+func (o *agentOptions) decodingVariables() (names []string) {
+	for _, name := range []string{"index", "index-limit", "index-copies", "keep"} {
+		f := o.flags.Lookup(name)
+		if _, from, ok := lookUpFlag(agentCommand, f); ok && f.Value.String() != f.DefValue {
+			names = append(names, from)
+		}
+	}
+	return names
+}
+
+// describeVariables says, for people, what each variable of a command's flags means.
+func describeVariables(command string, flags *pflag.FlagSet) string {
+	var text strings.Builder
+	flags.VisitAll(func(f *pflag.Flag) {
+		value, usage := pflag.UnquoteUsage(f)
+		if f.Value.Type() == "bool" {
+			value = "true or false"
+		}
+		if set := f.DefValue; set != "" && set != "0" && set != "false" {
+			usage += " (default " + set + ")"
+		}
+		fmt.Fprintf(&text, "  %s  %s\n      %s\n", variableFor(command, f), value, usage)
+	})
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
 func (o *agentOptions) checkFlags() error {
 	if err := checkKeep(envPrefix+"KEEP", o.keep); err != nil {
 		return err
@@ -110,6 +142,13 @@ func (o *agentOptions) openLog() (to io.Writer, end func(), err error) {
 		return nil, nil, fmt.Errorf("%sAGENT_LOG_FILE: %w", envPrefix, err)
 	}
 	return io.MultiWriter(os.Stderr, f), func() { _ = f.Close() }, nil
+}
+
+// openLists is listPlace.openLists, where the index is kept apart from data sets too.
+func (o *agentOptions) openLists(log *slog.Logger) (lists dataset.Options, given *tables.Store, closeLists func(), err error) {
+	lists, given, closeLists, err = o.lists.openLists(log)
+	lists.Apart = append(lists.Apart, o.apart(o.lists.dir)...)
+	return lists, given, closeLists, err
 }
 
 // metricsAddress is that of this rank's agent: ranks of one machine have ports in a row.
@@ -187,7 +226,7 @@ func runAgent(ctx context.Context) error {
 	defer done()
 	spans := span.Open(span.Options{Service: "feedwater-agent", Version: version, Log: log})
 	defer spans.Close()
-	lists, given, closeLists, err := o.lists.openLists(log)
+	lists, given, closeLists, err := o.openLists(log)
 	if err != nil {
 		return err
 	}
@@ -198,13 +237,14 @@ func runAgent(ctx context.Context) error {
 	own := newLocalPipelines(log, c, local.Options{
 		Lists: lists, Tables: given, Index: index, Pixels: pixels, Tracer: spans.Tracer(),
 	})
+	own.decoding = o.decodingVariables()
 	end := exitGuardOf(ctx)
 	end.beforeForce(func() { logHanging(own.Storage().States(), log) })
 	defer func() {
 		own.Close()
 		logHanging(own.Storage().States(), log)
 	}()
-	a := newAgentFor(trainer, own, log, float64(c.all), readings)
+	a := o.newAgentFor(trainer, own, log, float64(c.all), readings)
 	stop := o.serveStatus(ctx, a, metrics.Kept("agent", pixels, countsOf(index)), log)
 	defer stop()
 	end.beforeForce(stop)
@@ -214,7 +254,7 @@ func runAgent(ctx context.Context) error {
 
 // newAgentFor is the agent of the trainer that started this process, with that trainer's pidfd. cores is how many this
 // process may use.
-func newAgentFor(trainer *os.File, own *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings) *agent.Agent {
+func (o *agentOptions) newAgentFor(trainer *os.File, own *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings) *agent.Agent {
 	return agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
@@ -226,7 +266,7 @@ func newAgentFor(trainer *os.File, own *localPipelines, log *slog.Logger, cores 
 		Build:      buildOf(),
 		Cores:      cores,
 		GPUs:       readings.LatestStatus,
-		Warnings:   environmentWarnings(agentCommand, os.Environ()),
+		Warnings:   slices.Concat(environmentWarnings(agentCommand, os.Environ()), o.warnings(o.lists.dir), o.lists.warnings()),
 	})
 }
 

@@ -200,6 +200,14 @@ func commandVariable(command string, f *pflag.Flag) string {
 	return variableOf(command + "-" + f.Name)
 }
 
+// variableFor is the shortest variable that sets a flag of a command.
+func variableFor(command string, f *pflag.Flag) string {
+	if _, own := f.Annotations[ownFlag]; own {
+		return commandVariable(command, f)
+	}
+	return variableOf(f.Name)
+}
+
 func variableOf(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }

@@ -95,26 +95,58 @@ func refusedBy(warnings []string, line string) bool {
 	return slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(w, line+";") })
 }
 
-// nearestVariable is what a wrong name is likely to mean: one that differs in a letter or two, or of which it is the beginning. Empty: nothing is,
-// and it may be another program's.
+// nearestVariable is what a wrong name is likely to mean: one that differs in a letter or two, of which it is the beginning, or of which one word has
+// another ending. Empty: nothing is, and it may be another program's.
 func nearestVariable(wrong string, known map[string]bool) string {
-	text := strings.TrimPrefix(wrong, envPrefix)
+	text, names := strings.TrimPrefix(wrong, envPrefix), slices.Sorted(maps.Keys(known))
 	best, least := "", 1+max(1, min(2, len(text)/4))
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		d := spelling.Edits(text, strings.TrimPrefix(name, envPrefix))
-		if d < least {
+	for _, name := range names {
+		if d := slips(text, strings.TrimPrefix(name, envPrefix)); d < least {
 			best, least = name, d
 		}
 	}
 	if best != "" || len(text) < 4 {
 		return best
 	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if strings.HasPrefix(name, wrong+"_") || strings.HasPrefix(name, wrong) && len(name)-len(wrong) <= 3 {
-			return name
+	at := slices.IndexFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, wrong+"_") || strings.HasPrefix(name, wrong) && len(name)-len(wrong) <= 3 || endsOtherwise(text, strings.TrimPrefix(name, envPrefix))
+	})
+	if at < 0 {
+		return ""
+	}
+	return names[at]
+}
+
+// slips are the edits that make b of a; two neighbours in each other's place are one.
+func slips(a, b string) int {
+	for i := range min(len(a), len(b)) - 1 {
+		if a[i] != b[i] {
+			if a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
+				return 1
+			}
+			break
 		}
 	}
-	return ""
+	return spelling.Edits(a, b)
+}
+
+// endsOtherwise reports whether two names of several words have the same words but for one, whose first three letters are the same.
+func endsOtherwise(a, b string) bool {
+	mine, others := strings.Split(a, "_"), strings.Split(b, "_")
+	if len(mine) != len(others) || len(mine) < 2 {
+		return false
+	}
+	alike := 0
+	for i, word := range mine {
+		switch other := others[i]; {
+		case word == other:
+		case len(word) < 3 || !strings.HasPrefix(other, word[:3]):
+			return false
+		default:
+			alike++
+		}
+	}
+	return alike == 1
 }
 
 // warnOfEnvironment logs environmentWarnings.

@@ -12,33 +12,58 @@ import (
 // A name that differs from a variable in a letter or two sets nothing, and is told with what is meant; other programs' are not.
 func TestEnvironmentNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"FEEDWATER_MAX_MEMROY":       "FEEDWATER_MAX_MEMORY?",
-		"FEEDWATER_MAXMEMORY":        "FEEDWATER_MAX_MEMORY?",
-		"FEEDWATER_MAX_MEM":          "FEEDWATER_MAX_MEMORY?",
-		"FEEDWATER_CACHE":            "FEEDWATER_CACHE_DIR?",
-		"FEEDWATER_DAT":              "FEEDWATER_DATA?",
-		"FEEDWATER_LISEN":            "FEEDWATER_LISTEN?",
-		"FEEDWATER_SERVE_WORKER":     "FEEDWATER_SERVE_WORKERS?",
-		"FEEDWATER_TLSCA":            "FEEDWATER_TLS_CA?",
-		"FEEDWATER_TOKENFILE":        "FEEDWATER_TOKEN_FILE?",
-		"FEEDWATER_SCALAR":           "FEEDWATER_SCALER?",
-		"FEEDWATER_BINARIES":         "",
-		"FEEDWATER_INTERVAL":         "write FEEDWATER_INDEX_INTERVAL or FEEDWATER_TOP_INTERVAL",
-		"FEEDWATER_PHOTOS":           "",
-		"FEEDWATER_SERVICE_HOST":     "",
-		"FEEDWATER_PORT":             "",
-		"FEEDWATER_PORT_7070_TCP":    "",
-		"FEEDWATER_DAT_SERVICE_PORT": "",
-		"FEEDWATER_MAX_MEMORY":       "",
-		"FEEDWATER_AGENT_HTTP":       "",
-		"FEEDWATER_DATA":             "",
-		"FEEDWATERX_DATA":            "",
-		"feedwater_max_memroy":       "",
-		"FOODWATER_MAX_MEMORY":       "",
+		"FEEDWATER_MAX_MEMROY":        "FEEDWATER_MAX_MEMORY?",
+		"FEEDWATER_MAXMEMORY":         "FEEDWATER_MAX_MEMORY?",
+		"FEEDWATER_MAX_MEM":           "FEEDWATER_MAX_MEMORY?",
+		"FEEDWATER_CACHE":             "FEEDWATER_CACHE_DIR?",
+		"FEEDWATER_DAT":               "FEEDWATER_DATA?",
+		"FEEDWATER_LISEN":             "FEEDWATER_LISTEN?",
+		"FEEDWATER_SERVE_WORKER":      "FEEDWATER_SERVE_WORKERS?",
+		"FEEDWATER_TLSCA":             "FEEDWATER_TLS_CA?",
+		"FEEDWATER_TOKENFILE":         "FEEDWATER_TOKEN_FILE?",
+		"FEEDWATER_SCALAR":            "FEEDWATER_SCALER?",
+		"FEEDWATER_KEPE":              "FEEDWATER_KEEP?",
+		"FEEDWATER_INEDX":             "FEEDWATER_INDEX?",
+		"FEEDWATER_INDEX_COPY":        "FEEDWATER_INDEX_COPIES?",
+		"FEEDWATER_INDEX_LIMITATION":  "FEEDWATER_INDEX_LIMIT?",
+		"FEEDWATER_CACHE_DIRECTORY":   "FEEDWATER_CACHE_DIR?",
+		"FEEDWATER_KEYS":              "",
+		"FEEDWATER_INDEX_COLOUR":      "",
+		"FEEDWATER_IMAGE_COPY":        "",
+		"FEEDWATER_INDEX_MY_COPY":     "",
+		"FEEDWATER_CACHING_DIRECTIVE": "",
+		"FEEDWATER_INDEX_PORT":        "",
+		"FEEDWATER_BINARIES":          "",
+		"FEEDWATER_INTERVAL":          "write FEEDWATER_INDEX_INTERVAL or FEEDWATER_TOP_INTERVAL",
+		"FEEDWATER_PHOTOS":            "",
+		"FEEDWATER_SERVICE_HOST":      "",
+		"FEEDWATER_PORT":              "",
+		"FEEDWATER_PORT_7070_TCP":     "",
+		"FEEDWATER_DAT_SERVICE_PORT":  "",
+		"FEEDWATER_MAX_MEMORY":        "",
+		"FEEDWATER_AGENT_HTTP":        "",
+		"FEEDWATER_DATA":              "",
+		"FEEDWATERX_DATA":             "",
+		"feedwater_max_memroy":        "",
+		"FOODWATER_MAX_MEMORY":        "",
 	} {
 		got := environmentWarnings("serve", []string{name + "=1"})
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasSuffix(got[0], want) || !strings.HasPrefix(got[0], name)) {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Names of our own tests, benchmarks and clusters, and those of Kubernetes for a Service, are no slips of the pen.
+func TestForeignNames(t *testing.T) {
+	for _, name := range []string{
+		"BINARIES", "CLASSES", "CLUSTER_CACHE", "CLUSTER_FAMILY", "CLUSTER_GROUP", "CLUSTER_LONG", "EXIF_CORPUS", "JPEG_CORPUS", "JPEG_PHOTOS", "PARITY_DRAWS",
+		"PARITY_EPOCHS", "PARITY_IMAGES", "PARITY_PHOTOS", "PARITY_SHAPES", "PHOTOS", "PNG_CUT", "RAY_TEST", "SAMPLES", "TEST_AS_PROGRAM", "TEST_CACHE",
+		"TEST_HUGE", "TEST_PARENT", "TEST_RANK_ROOT", "TEST_ROOT", "TEST_RUNTIME", "TEST_SLOW", "WHEEL_BINARY", "WHEEL_PLATFORM", "YES",
+		"SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_FEED", "PORT", "PORT_7070_TCP", "PORT_7070_TCP_ADDR", "INDEX_SERVICE_HOST", "INDEX_COPY_PORT", "NODES_SERVICE_PORT_HTTP",
+	} {
+		if got := environmentWarnings("serve", []string{envPrefix + name + "=tcp://10.0.0.1:7070"}); len(got) > 0 {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

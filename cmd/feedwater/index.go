@@ -79,6 +79,9 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	if err != nil {
 		return err
 	}
+	for _, w := range append(o.warnings(o.lists.dir), o.lists.warnings()...) {
+		fmt.Fprintf(status, "feedwater: %s\n", w)
+	}
 	show := newProgress(status)
 	roots := bulkhead.New(bulkhead.Options{})
 	defer roots.Close()
@@ -89,6 +92,7 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	}
 	defer lists.ReadCache.Close() //nolint:errcheck // what is in it is checked when it is read
 	lists.Progress, lists.Flat, lists.Empty = show.showScanned, true, true
+	lists.Apart = append(lists.Apart, o.apart(o.lists.dir)...)
 	data, err := pipeline.OpenFolder(ctx, roots, o.folder, lists)
 	if err != nil {
 		show.clearBar()

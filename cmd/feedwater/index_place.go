@@ -11,25 +11,54 @@ import (
 
 	"github.com/feedwater-io/feedwater/cmd/feedwater/internal/bytesize"
 	"github.com/feedwater-io/feedwater/pipeline"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
 
 // indexPlace is where indexes of pictures are kept: the flags --index, --index-limit and --index-copies, or for an
 // agent the environment variables of the same names.
 type indexPlace struct {
+	flags  *pflag.FlagSet
 	dir    string
 	limit  bytesize.Size
 	copies bytesize.Size
 }
 
+// standardIndex is the standard --index-limit.
+const standardIndex bytesize.Size = 4 << 30
+
 // indexOff is the --index of those who want none.
 const indexOff = "off"
 
 func (p *indexPlace) addFlags(f *pflag.FlagSet, more string) {
-	p.limit = 4 << 30
+	p.flags, p.limit = f, standardIndex
 	f.StringVar(&p.dir, "index", "", "`folder` for indexes of JPEG, PNG and WebP files, which make crops faster and change no byte"+more+" (default: index below --cache-dir, else the user's cache folder)")
 	f.Var(bytesize.Positive{Size: &p.limit}, "index-limit", "what the indexes of all data sets may take")
 	f.Var(&p.copies, "index-copies", "what copies of progressive JPEG and lossy WebP files may take beside that, which are about as large as the files and decode several times as fast; 0: none are made, those that are there are used")
+}
+
+// checkFlags refuses copies of an index that is off, where the command line says both. Where one of them comes from elsewhere, so that it may be meant
+// for other runs, warnings tell.
+func (p *indexPlace) checkFlags() error {
+	if p.lacksCopies() && p.flags.Changed("index") && p.flags.Changed("index-copies") {
+		return errors.New("--index off and --index-copies contradict each other: copies are a part of the index; leave one of them out")
+	}
+	return nil
+}
+
+// lacksCopies reports whether copies are asked for and cannot be, since there is no index.
+func (p *indexPlace) lacksCopies() bool { return p.dir == indexOff && p.copies > 0 }
+
+// warnings say what the options ask for and do not get.
+func (p *indexPlace) warnings(cacheDir string) []string {
+	if p.lacksCopies() {
+		return []string{"the index of pictures is off, so no copies are made or used: --index-copies, or FEEDWATER_INDEX_COPIES, does nothing with --index off, or FEEDWATER_INDEX=off"}
+	}
+	dir, err := p.resolveFolder(cacheDir)
+	if p.dir == indexOff || err != nil {
+		return nil
+	}
+	return roomWarnings(ownLimit{"index-limit", p.limit, standardIndex, dir}, ownLimit{"index-copies", p.copies, 0, dir})
 }
 
 // openIndex is nil where none is wanted. What goes wrong is logged, each kind once; hold, if there is one, is told of the memory
@@ -74,6 +103,15 @@ func (p *indexPlace) folderOr(cacheDir string) string {
 		return filepath.Join(cacheDir, "index")
 	}
 	return p.dir
+}
+
+// apart is the folder, if there is one.
+func (p *indexPlace) apart(cacheDir string) []dataset.Apart {
+	dir, err := p.resolveFolder(cacheDir)
+	if p.dir == indexOff || err != nil {
+		return nil
+	}
+	return []dataset.Apart{apart("index", dir)}
 }
 
 // resolveFolder names the folder that is used, for people.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/feedwater-io/feedwater/client"
+	"github.com/feedwater-io/feedwater/client/agent"
 	"github.com/feedwater-io/feedwater/pipeline/imageindex"
 )
 
@@ -118,6 +119,83 @@ func TestIndexPlace(t *testing.T) {
 	}
 	if x := (&indexPlace{}).openIndex("/cache", slog.Default(), nil); x.Dir != "/cache/index" {
 		t.Errorf("%+v", x)
+	}
+}
+
+// Copies of an index that is off are refused where the command line says both, and told of where one of them was said elsewhere.
+func TestCopiesWithoutAnIndex(t *testing.T) {
+	data := "photos=" + anyFolder(t)
+	if code, _, errs := call("serve", "--data", data, "--index", "off", "--index-copies", "5MB"); code != exitUsage || !strings.Contains(errs, "--index off and --index-copies contradict each other") {
+		t.Errorf("both flags: code %d: %s", code, errs)
+	}
+	const says = "--index-copies, or FEEDWATER_INDEX_COPIES, does nothing"
+	for _, c := range []struct {
+		environment map[string]string
+		args        []string
+		warned      bool
+	}{
+		{map[string]string{"FEEDWATER_INDEX": "off"}, []string{"--index-copies", "5MB"}, true},
+		{map[string]string{"FEEDWATER_INDEX_COPIES": "5MB"}, []string{"--index", "off"}, true},
+		{map[string]string{"FEEDWATER_INDEX_COPIES": "5MB", "FEEDWATER_INDEX": "off"}, nil, true},
+		{map[string]string{"FEEDWATER_INDEX_COPIES": "0"}, []string{"--index", "off"}, false},
+		{map[string]string{"FEEDWATER_INDEX_COPIES": "5MB"}, []string{"--index", t.TempDir()}, false},
+	} {
+		for name, value := range c.environment {
+			t.Setenv(name, value)
+		}
+		n := start(t, append([]string{"--data", data}, c.args...)...)
+		n.stop()
+		if got := strings.Count(n.log.String(), says); got != map[bool]int{true: 1}[c.warned] {
+			t.Errorf("%v %q: %s", c.environment, c.args, n.log)
+		}
+		for name := range c.environment {
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Setenv("FEEDWATER_INDEX", "off")
+	t.Setenv("FEEDWATER_INDEX_COPIES", "5MB")
+	o, err := agentOptionsFromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := o.warnings(""); len(got) != 1 || !strings.Contains(got[0], says) {
+		t.Errorf("an agent: %q", got)
+	}
+}
+
+// What is said for pictures that are decoded here is told once where nodes decode all, and not where some are decoded here.
+func TestVariablesOfNodesAreTold(t *testing.T) {
+	dir := pictures(t, 1)
+	n := start(t, "--data", "photos="+dir)
+	for name, value := range map[string]string{"FEEDWATER_AGENT_KEEP": "5MB", "FEEDWATER_INDEX": "/there", "FEEDWATER_INDEX_COPIES": "0", "FEEDWATER_INDEX_LIMIT": "5MB"} {
+		t.Setenv(name, value)
+	}
+	o, err := agentOptionsFromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := agent.Plan{Text: []byte(crops), Nodes: []string{n.addr}}
+	for _, first := range []agent.Plan{far, {Text: []byte(at(crops, dir)), Workers: 1}} {
+		l := pipelines(t)
+		l.decoding = o.decodingVariables()
+		var log bytes.Buffer
+		for _, plan := range []agent.Plan{first, far} {
+			plan.Log = slog.New(slog.NewTextHandler(&log, nil))
+			if _, err := l.fleetOptions(t.Context(), plan); err != nil {
+				t.Fatal(err)
+			}
+		}
+		says := "FEEDWATER_INDEX, FEEDWATER_INDEX_LIMIT, FEEDWATER_AGENT_KEEP: nothing here uses this"
+		if got := strings.Count(log.String(), says); got != len(first.Nodes) || got == 1 && !strings.Contains(log.String(), "as FEEDWATER_SERVE_INDEX if") {
+			t.Errorf("nodes %q: %s", first.Nodes, &log)
+		}
+	}
+	l := pipelines(t)
+	far.Log = nil // nobody is told of what nobody said
+	if _, err := l.fleetOptions(t.Context(), far); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -21,8 +21,15 @@ type listPlace struct {
 	room   bytesize.Size // in it
 }
 
+// Limits where nobody gives others.
+const (
+	standardLists  bytesize.Size = 1 << 30
+	standardTables bytesize.Size = 1 << 30
+	standardBlocks bytesize.Size = 50 << 30
+)
+
 func (p *listPlace) addFlags(f *pflag.FlagSet) {
-	p.limit, p.tables, p.room = 1<<30, 1<<30, 50<<30
+	p.limit, p.tables, p.room = standardLists, standardTables, standardBlocks
 	f.StringVar(&p.dir, "cache-dir", "", "`folder` for lists of files, so that a restart need not scan again (default: the user's cache folder)")
 	f.Var(bytesize.Positive{Size: &p.limit}, "cache-limit", "what the lists of all data sets may take; those that were not opened for longest make room")
 	f.Var(bytesize.Positive{Size: &p.tables}, "table-limit", "what the tables that one identity gives may take in --cache-dir; those that were not used for longest make room")
@@ -65,11 +72,33 @@ func (p *listPlace) openLists(log *slog.Logger) (lists dataset.Options, given *t
 	}, nil
 }
 
+// apart are the folders of the place.
+func (p *listPlace) apart() (all []dataset.Apart) {
+	if dir, err := (&dataset.Options{CacheDir: p.dir}).CacheFolder(); err == nil {
+		all = append(all, apart("cache-dir", dir))
+	}
+	if p.blocks != "" {
+		all = append(all, apart("read-cache", p.blocks))
+	}
+	return all
+}
+
+// warnings say what the options ask for and do not get.
+func (p *listPlace) warnings() (all []string) {
+	if dir, err := (&dataset.Options{CacheDir: p.dir}).CacheFolder(); err == nil {
+		all = roomWarnings(ownLimit{"cache-limit", p.limit, standardLists, dir}, ownLimit{"table-limit", p.tables, standardTables, dir})
+	}
+	if p.blocks != "" {
+		all = append(all, roomWarnings(ownLimit{"read-cache-limit", p.room, standardBlocks, p.blocks})...)
+	}
+	return all
+}
+
 // datasetOptions keep lists in the place, and log once where else they are kept. The caller closes the read cache in them.
 func (p *listPlace) datasetOptions(log *slog.Logger) (dataset.Options, error) {
 	blocks, err := p.openBlocks(log)
 	var once sync.Once
-	return dataset.Options{CacheDir: p.dir, CacheBytes: int64(p.limit), ReadCache: blocks, Trouble: func(err error) {
+	return dataset.Options{CacheDir: p.dir, CacheBytes: int64(p.limit), ReadCache: blocks, Apart: p.apart(), Trouble: func(err error) {
 		once.Do(func() {
 			log.Warn("lists of files are not kept for the next start; --cache-dir, or FEEDWATER_CACHE_DIR, names another folder", "err", err)
 		})

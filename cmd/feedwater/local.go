@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -17,8 +20,10 @@ import (
 // localPipelines are the pipelines of an agent's own process.
 type localPipelines struct {
 	*local.Pipelines
-	cores  *cores
-	tracer trace.Tracer // nil: none
+	cores    *cores
+	tracer   trace.Tracer // nil: none
+	decoding []string     // variables that mean pictures that are decoded here
+	decodes  sync.Once    // it is known whether they are
 }
 
 // newLocalPipelines returns those of an agent, that log.
@@ -32,6 +37,7 @@ func (l *localPipelines) newNode(workers int, plan string) (node.Node, error) {
 	if workers <= 0 {
 		workers = shareOfCores(l.cores.all)
 	}
+	l.decodes.Do(func() {})
 	l.cores.takeAll()
 	own, err := l.Node(workers, plan)
 	if err != nil {
@@ -94,8 +100,21 @@ func (l *localPipelines) fleetOptions(ctx context.Context, p agent.Plan) (client
 		}
 	}
 	if len(p.Nodes) > 0 && (p.Workers == 0 || p.Local == "") {
+		l.warnOfDecoding(p.Log)
 		return o, nil
 	}
 	o.Local, err = l.newNode(p.Workers, own)
 	return o, err
+}
+
+// warnOfDecoding tells the first Loader, if nodes make all of its batches, what its environment says for nothing.
+func (l *localPipelines) warnOfDecoding(log *slog.Logger) {
+	l.decodes.Do(func() {
+		if len(l.decoding) == 0 {
+			return
+		}
+		serve := strings.Replace(strings.Replace(l.decoding[0], "_AGENT_", "_", 1), envPrefix, envPrefix+"SERVE_", 1)
+		log.Warn(fmt.Sprintf("%s: nothing here uses this, since nodes decode the pictures of this Loader; set it where `feedwater serve` runs, as %s if trainers have the same environment",
+			strings.Join(l.decoding, ", "), serve))
+	})
 }

@@ -128,3 +128,32 @@ func TestAgentByHand(t *testing.T) {
 		t.Errorf("%v: %s", err, &errs)
 	}
 }
+
+// The error about a variable of an agent ends in a command that says what each of them takes; the page about configuration has them all.
+func TestVariablesOfAnAgentAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\nA trainer's agent,")
+	section, _, _ = strings.Cut(section, "\n## ")
+	code, out, _ := call("agent", "--help")
+	if code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	(&agentOptions{}).flagSet().VisitAll(func(f *pflag.Flag) {
+		_, usage := pflag.UnquoteUsage(f)
+		name := variableFor(agentCommand, f)
+		if _, help, ok := strings.Cut(out, "  "+name+"  "); !ok || !strings.Contains(help, usage) {
+			t.Errorf("%s is not in\n%s", name, out)
+		}
+		if !strings.Contains(section, "`"+name+"`") {
+			t.Errorf("%s is not in the page", name)
+		}
+	})
+	for _, says := range []string{"FEEDWATER_AGENT_HTTP  address\n", "FEEDWATER_INDEX_LIMIT  size\n", "(default 4GiB)", "FEEDWATER_KEEP  size\n", "_INSECURE  true or false\n"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("no %q in\n%s", says, out)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func (o *serveOptions) checkFlags() error {
 		}
 	}
 	for _, err := range []error{
-		o.logOptions.checkFlags(), checkKeep("--keep", o.keep), o.preloads.checkRoots(o.data), checkProfile(o.pprof), o.secureOptions.checkFlags(o.listen, o.http, o.data.sortedNames()),
+		o.logOptions.checkFlags(), checkKeep("--keep", o.keep), o.indexes.checkFlags(), o.preloads.checkRoots(o.data), checkProfile(o.pprof), o.secureOptions.checkFlags(o.listen, o.http, o.data.sortedNames()),
 	} {
 		if err != nil {
 			return err
@@ -160,6 +160,9 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return usageError{err}
 	}
 	warnOfEnvironment("serve", log)
+	for _, w := range append(o.indexes.warnings(o.lists.dir), o.lists.warnings()...) {
+		log.Warn(w)
+	}
 	secure, endAudit, err := o.openSecurity(ctx, stdout, log)
 	if err != nil {
 		return err
@@ -195,7 +198,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	}()
 	spans := span.Open(span.Options{Service: "feedwater-node", Version: version, Log: log})
 	defer spans.Close()
-	lists.Progress = scanProgress(log)
+	lists.Progress, lists.Apart = scanProgress(log), append(lists.Apart, o.indexes.apart(o.lists.dir)...)
 	options := o.serverOptions(secure, ready)
 	options.Engine, options.Tables, options.ReadCache, options.Pixels = server.NewEngine(p, lists), given, lists.ReadCache, pixels
 	options.Index, options.Tracer, options.Log = countsOf(index), spans.Tracer(), log

@@ -76,6 +76,8 @@ type Options struct {
 	Flat bool
 	// Empty takes class folders without pictures too: as classes without samples, which keep their places among the labels.
 	Empty bool
+	// Apart are folders that must not lie in class folders, nor be them: an *ApartError of Open.
+	Apart []Apart
 
 	now  func() time.Time // tests stop the clock here
 	slow func()           // called before each question to the storage; tests make it last here
@@ -262,6 +264,9 @@ func (s opening) explainUnlabelled(ctx context.Context, o Options) string {
 // find takes a kept list, or scans.
 func (s opening) find(ctx context.Context, path string, o Options) error {
 	if err := s.openSource(path, &o); err != nil {
+		return err
+	}
+	if err := s.checkApart(ctx, &o); err != nil {
 		return err
 	}
 	s.cache = newCache(o, Join(s.path, s.part))

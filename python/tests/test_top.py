@@ -137,6 +137,30 @@ def test_a_wrong_variable_is_told(
     assert len(told) == 1 and "did you mean FEEDWATER_INDEX_LIMIT?" in told[0].getMessage()
 
 
+def test_variables_that_nodes_do_not_hear_of_are_told(
+    nodes: Any, real: str, monkeypatch: pytest.MonkeyPatch, photos: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = nodes.start(photos)
+    monkeypatch.setenv("FEEDWATER_KEEP", "5MB")
+    for _ in range(2):
+        with feedwater.Loader("photos", feedwater.transforms.CenterCrop(8), batch_size=4, nodes=address) as loader:
+            next(iter(loader))
+            with feedwater.Loader("photos", feedwater.transforms.CenterCrop(8), batch_size=4, nodes=address) as other:
+                next(iter(other))
+        told = [record for record in caplog.records if "FEEDWATER_KEEP: nothing here uses" in record.getMessage()]
+        assert [record.levelname for record in told] == ["WARNING"], "once for each agent, where something is said"
+        caplog.clear()
+
+
+def test_a_wrong_value_ends_in_what_variables_take(real: str, monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
+    monkeypatch.setenv("FEEDWATER_INDEX_COPIES", "much")
+    with loader_of(photos) as loader, pytest.raises(feedwater.AgentError, match="write it like 4GiB") as caught:
+        next(iter(loader))
+    assert "'feedwater agent --help'" in str(caught.value)
+    told = subprocess.run([real, "agent", "--help"], capture_output=True, text=True, check=True).stdout
+    assert "  FEEDWATER_INDEX_COPIES  size\n" in told
+
+
 def test_nobody_elses_folder_is_used(real: str, folder: Path, photos: Path) -> None:
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
@@ -167,11 +191,8 @@ for _ in loader:
 
         def both() -> Any:
             told = picture(real, address)
-            return (
-                told
-                if told["jobs"] and len([r for r in told["jobs"][0]["ranks"] if int(r["step"]) > 10]) == 2
-                else None
-            )
+            stepped = [r for job in told["jobs"][:1] for r in job["ranks"] if int(r["step"]) > 10]
+            return told if len(stepped) == 2 and len(told["processes"]) == 3 else None
 
         told = until(both)
         assert told["jobs"][0]["world"] == 2 and [r["rank"] for r in told["jobs"][0]["ranks"]] == [0, 1]
