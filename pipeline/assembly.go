@@ -115,7 +115,7 @@ func (a *assembly) noteBegin() {
 // buildResult puts the answer together. Nobody else touches the want any more.
 func (a *assembly) buildResult() Result {
 	w := a.want
-	r := Result{Err: a.err, CoreSeconds: time.Duration(w.busy.Load()).Seconds(), Begun: a.begun, Slowest: a.listSlowest()}
+	r := Result{Err: a.err, CoreSeconds: time.Duration(w.busy.Load()).Seconds(), Index: w.index.Use(), Begun: a.begun, Slowest: a.listSlowest()}
 	if r.Err != nil || w.replay != nil {
 		return r
 	}

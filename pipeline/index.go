@@ -39,6 +39,15 @@ type IndexOptions struct {
 	Hold func(bytes int64)
 }
 
+// IndexUse is how many pictures that were read to be decoded had what index.
+type IndexUse struct {
+	// Hits had an index that is no copy, Copies had a copy, Misses none.
+	Hits, Copies, Misses int64
+	// MissingCopies are those of Hits and Misses that were decoded without a copy though files like theirs have one, and of
+	// which none was made on the way: there was no room for it. MissingCopyBytes is what their files have.
+	MissingCopies, MissingCopyBytes int64
+}
+
 // IndexCounts counts pictures that were read to be decoded, by what index they had. Many goroutines may use it at once;
 // nil counts none.
 type IndexCounts struct{ counts [countedKinds]atomic.Int64 }
@@ -47,8 +56,15 @@ const (
 	countedHits = iota
 	countedCopies
 	countedMisses
+	countedMissing
+	countedMissingBytes
 	countedKinds
 )
+
+// Use is all counts.
+func (c *IndexCounts) Use() IndexUse {
+	return IndexUse{c.Hits(), c.Copies(), c.Misses(), c.MissingCopies(), c.of(countedMissingBytes)}
+}
 
 // Hits is how many had an index that is no copy.
 func (c *IndexCounts) Hits() int64 { return c.of(countedHits) }
@@ -58,6 +74,9 @@ func (c *IndexCounts) Copies() int64 { return c.of(countedCopies) }
 
 // Misses is how many had no index.
 func (c *IndexCounts) Misses() int64 { return c.of(countedMisses) }
+
+// MissingCopies is how many could have had a copy; see IndexUse.
+func (c *IndexCounts) MissingCopies() int64 { return c.of(countedMissing) }
 
 func (c *IndexCounts) of(kind int) int64 {
 	if c == nil {
@@ -79,6 +98,15 @@ func (c *IndexCounts) count(data []byte) {
 		kind = countedCopies
 	}
 	c.counts[kind].Add(1)
+}
+
+// countMissingCopy counts a picture of a file of so many bytes that could have had a copy.
+func (c *IndexCounts) countMissingCopy(bytes int) {
+	if c == nil {
+		return
+	}
+	c.counts[countedMissing].Add(1)
+	c.counts[countedMissingBytes].Add(int64(bytes))
 }
 
 // MaxIndexInterval is the largest IndexOptions.Interval.
@@ -342,6 +370,14 @@ func (d *decoder) useIndex(j *Job, k *worker) {
 	}
 	d.codec.RecordCopies(d.wanted.copies)
 	d.codec.UseIndex(k.found, interval)
+}
+
+// countMissingCopy counts the parsed file where it is decoded without a copy that it could have, and none is made of it.
+func (d *decoder) countMissingCopy(j *Job, k *worker) {
+	if k.store != nil && !k.making.copies && d.codec.LacksCopy() {
+		j.p.indexes.index.Counts.countMissingCopy(len(k.file))
+		k.want.index.countMissingCopy(len(k.file))
+	}
 }
 
 // keepIndex keeps the index that was made while a sample was decoded, in the store that was asked for it before.

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/codec"
 	"github.com/feedwater-io/feedwater/pipeline/codec/jpeg/jpegtest"
@@ -605,6 +606,51 @@ func TestIndexCounts(t *testing.T) {
 	var nobody *IndexCounts
 	if nobody.count(nil); nobody.Hits()+nobody.Copies()+nobody.Misses() != 0 {
 		t.Error("nil counts")
+	}
+}
+
+// Pictures that could have had a copy are counted with the bytes of their files, in all and of each batch: not those that have one, or have it made.
+func TestMissingCopies(t *testing.T) {
+	dir, progressive, lossy := copiedFolder(t)
+	pictures, bytes, cache := int64(progressive+lossy), int64(0), t.TempDir()
+	for _, pattern := range []string{"progressive*.jpg", "webp-*.webp"} {
+		names, err := filepath.Glob(filepath.Join(dir, "*", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += info.Size()
+		}
+	}
+	for _, c := range []struct {
+		what   string
+		copies int64 // room for them
+		want   IndexUse
+	}{
+		{"first", 0, IndexUse{MissingCopies: pictures, MissingCopyBytes: bytes}},
+		{"with other indexes", 0, IndexUse{Hits: 20, MissingCopies: pictures, MissingCopyBytes: bytes}},
+		{"made on the way", 1 << 30, IndexUse{Hits: 20}},
+		{"with copies", 0, IndexUse{Hits: 18, Copies: pictures}},
+	} {
+		p, err := Open(Options{Index: &IndexOptions{Dir: cache, CopyBytes: c.copies, Counts: new(IndexCounts)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := prepare(t, p, dir, skipPlan)
+		c.want.Misses = int64(j.Samples()) - c.want.Hits - c.want.Copies
+		_, r := fetch(t, j, batch.Name{Count: int(j.Samples())})
+		if all := p.indexes.index.Counts.Use(); r.Err != nil || r.Index != c.want || all != c.want {
+			t.Errorf("%s: %+v of the batch, %+v in all, want %+v, %v", c.what, r.Index, all, c.want, r.Err)
+		}
+		p.Close()
+	}
+	j := open(t, dir, skipPlan, Options{}) // keeps no index
+	if _, r := fetch(t, j, batch.Name{Count: int(j.Samples())}); r.Err != nil || r.Index != (IndexUse{}) {
+		t.Errorf("without indexes: %+v, %v", r.Index, r.Err)
 	}
 }
 

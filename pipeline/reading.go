@@ -122,6 +122,7 @@ func (k *worker) findIndex(j *Job, ref batch.Ref) error {
 		return err
 	}
 	j.p.indexes.index.Counts.count(k.found)
+	k.want.index.count(k.found)
 	return nil
 }
 

@@ -33,6 +33,7 @@ type Want struct {
 	left      atomic.Int64        // samples that are not done
 	cancelled atomic.Bool
 	busy      atomic.Int64 // nanoseconds of decoders
+	index     IndexCounts  // of its pictures
 	assembly  assembly
 	ahead     *wantAhead // nil: workers read its files
 	replay    *replay    // nil: it makes a batch, in Dst
@@ -55,6 +56,8 @@ type Result struct {
 	CRC32C uint32
 	// CoreSeconds is the time workers spent on it.
 	CoreSeconds float64
+	// Index is what indexes its pictures had.
+	Index IndexUse
 	// Begun is when the first worker took it up.
 	Begun time.Time
 	// Slowest are the samples that took longest, also where the want failed, as far as they were begun: as many as were

@@ -41,7 +41,7 @@ func toList(n *pb.Name, l *pb.List) (batch.Name, error) {
 }
 
 func fromHeader(r *pipeline.Result, count int) *pb.Header {
-	h := &pb.Header{Crc32C: r.CRC32C, CoreSeconds: r.CoreSeconds}
+	h := &pb.Header{Crc32C: r.CRC32C, CoreSeconds: r.CoreSeconds, Index: fromIndexUse(r.Index)}
 	for _, f := range r.Fields {
 		field := fromField(f)
 		field.Shape = append([]uint64{uint64(count)}, field.Shape...)
@@ -55,6 +55,13 @@ func fromHeader(r *pipeline.Result, count int) *pb.Header {
 		h.Errors = append(h.Errors, fromSampleError(&r.Errors[i]))
 	}
 	return h
+}
+
+func fromIndexUse(u pipeline.IndexUse) *pb.IndexUse {
+	return &pb.IndexUse{
+		Hits: uint32(u.Hits), Copies: uint32(u.Copies), Misses: uint32(u.Misses),
+		MissingCopies: uint32(u.MissingCopies), MissingCopyBytes: uint64(u.MissingCopyBytes),
+	}
 }
 
 // setRagged describes samples that lie behind each other and differ in size.

@@ -46,6 +46,7 @@ type fakeNode struct {
 	pulses chan *pb.Pulse
 	dues   chan time.Time // of attempts
 	steps  chan uint64    // likewise
+	index  *pb.IndexUse   // of its batches
 }
 
 func (n *fakeNode) Addr() string { return "fake" }
@@ -207,7 +208,7 @@ func (n *fakeNode) make(a *node.Attempt) node.Answer {
 		binary.LittleEndian.PutUint64(a.Dst[int(label.Offset)+8*k:], i%7)
 		binary.LittleEndian.PutUint64(a.Dst[int(index.Offset)+8*k:], i)
 	}
-	header := &pb.Header{Fields: []*pb.Field{image, label, index}}
+	header := &pb.Header{Fields: []*pb.Field{image, label, index}, Index: n.index}
 	for i := range n.broken {
 		header.Errors = append(header.Errors, &pb.SampleError{
 			Offset: uint32(i), Index: uint64(1_000_000 + i), Key: fmt.Appendf(nil, "cat/a rather long name of a file %d.jpg", i), Op: "decode",
@@ -407,7 +408,7 @@ func (c *trainer) done(w want) ([]byte, string) {
 	if a[0] != kindDone || binary.LittleEndian.Uint64(a[1:]) != w.id || binary.LittleEndian.Uint32(a[9:]) != w.slot || binary.LittleEndian.Uint32(a[13:]) != w.count {
 		c.t.Fatalf("the answer to want %d is %q", w.id, a)
 	}
-	return c.slots[int(w.slot)*testStride:][:testStride], string(a[25:])
+	return c.slots[int(w.slot)*testStride:][:testStride], string(a[doneBytes:])
 }
 
 func (c *trainer) indices(slot []byte, n int) []uint64 {
@@ -432,6 +433,24 @@ func TestBatchArrivesInItsSlot(t *testing.T) {
 			if label := binary.LittleEndian.Uint64(slot[c.fields["label"]+8*i:]); label != index%7 {
 				t.Errorf("want %d, sample %d: label %d", w.id, i, label)
 			}
+		}
+	}
+}
+
+// What indexes a batch's pictures had is told beside it: nothing by nodes that do not know.
+func TestIndexUseIsTold(t *testing.T) {
+	for _, c := range []struct {
+		index *pb.IndexUse
+		want  []byte
+	}{
+		{nil, make([]byte, 24)},
+		{&pb.IndexUse{Hits: 1, Copies: 2, Misses: 3, MissingCopies: 4, MissingCopyBytes: 5 << 32}, []byte{0: 1, 4: 2, 8: 3, 12: 4, 20: 5, 23: 0}},
+	} {
+		l := start(t, &fakeNode{index: c.index})
+		l.open(5, nil)
+		l.send(l.loader, wantPacket(want{id: 1, count: 5}))
+		if a := l.receive(); a[0] != kindDone || !bytes.Equal(a[25:doneBytes], c.want) {
+			t.Errorf("%v is told as %v", c.index, a[25:])
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (l *loader) resultPacket(b *delivery, r client.Result) []byte {
 		l.stores = max(l.stores, len(b.stores))
 		l.mu.Unlock()
 	}
-	return donePacket(b.want, fleet.Window(int(b.want.count)), extra)
+	return donePacket(b.want, fleet.Window(int(b.want.count)), r.Header.GetIndex(), extra)
 }
 
 // sendNotice tells the trainer's log.

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/feedwater-io/feedwater/filename"
+	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 )
 
 // Kinds of packets on a Loader's socket; docs/agent.md has the layouts.
@@ -32,7 +33,7 @@ const (
 const (
 	maxPacket  = 64 << 10
 	maxCall    = 64 << 20 // of a call whose text is in a file
-	doneBytes  = 25       // of a done packet, without its JSON
+	doneBytes  = 49       // of a done packet, without its JSON
 	maxExtra   = maxPacket - doneBytes
 	wantBytes  = 56
 	flagListed = 1
@@ -145,13 +146,17 @@ func answerPacket(seq uint32, ok bool, jsonBytes, blobBytes int) []byte {
 }
 
 // donePacket answers a want. extra is nil or JSON.
-func donePacket(w want, window int, extra []byte) []byte {
+func donePacket(w want, window int, index *pb.IndexUse, extra []byte) []byte {
 	b := append(make([]byte, 0, doneBytes+len(extra)), kindDone)
 	b = binary.LittleEndian.AppendUint64(b, w.id)
 	b = binary.LittleEndian.AppendUint32(b, w.slot)
 	b = binary.LittleEndian.AppendUint32(b, w.count)
 	b = binary.LittleEndian.AppendUint32(b, uint32(window))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(extra)))
+	for _, n := range []uint32{index.GetHits(), index.GetCopies(), index.GetMisses(), index.GetMissingCopies()} {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	b = binary.LittleEndian.AppendUint64(b, index.GetMissingCopyBytes())
 	return append(b, extra...)
 }
 

@@ -30,6 +30,18 @@ func (d *Decoder) RecordCopies(wanted bool) {
 	}
 }
 
+// LacksCopy reports whether the parsed file is one of which there are copies, a progressive JPEG or a lossy WebP, and is
+// decoded without. Few of them have none all the same, which shows when it is made.
+func (d *Decoder) LacksCopy() bool {
+	switch f := d.current.(type) {
+	case *scans:
+		return f.LacksCopy()
+	case *wholeFormat:
+		return f.copier != nil && f.copier.LacksCopy()
+	}
+	return false
+}
+
 // IsCopy says whether an index is a copy, which is about as large as the file. All others are small.
 func IsCopy(index []byte) bool { return jpeg.IsCopy(index) || webp.IsCopy(index) }
 
@@ -101,6 +113,7 @@ type verifier interface {
 type copier interface {
 	UseCopy(index []byte)
 	AppendCopy(dst []byte) []byte
+	LacksCopy() bool
 }
 
 // Parse implements format.

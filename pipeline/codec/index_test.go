@@ -122,3 +122,39 @@ func TestIndexOfWholeFiles(t *testing.T) {
 		t.Error("a GIF has an index", err)
 	}
 }
+
+// LacksCopy is about files of the formats that have copies, while they are decoded without.
+func TestLacksCopy(t *testing.T) {
+	d, files := NewDecoder(kernel.Levels()[0]), archived(t).files
+	m := jpegtest.Photograph(1, 1, 120, 90)
+	for _, c := range []struct {
+		what  string
+		file  []byte
+		lacks bool
+	}{
+		{"lossy WebP", files["webp-lossy-101x67"], true},
+		{"lossy WebP with transparency", files["webp-glass-64x48"], true},
+		{"lossless WebP", files["webp-lossless-101x67"], false},
+		{"progressive JPEG", jpegtest.Encode(m, jpegtest.Options{Progressive: jpegtest.Script(3)}), true},
+		{"baseline JPEG", jpegtest.Encode(m, jpegtest.Options{}), false},
+		{"PNG", files["png-c6b8i0-33x18"], false},
+		{"GIF", files["gif-big"], false},
+	} {
+		d.RecordCopies(true)
+		d.UseIndex(nil, 8)
+		if _, _, err := d.ParseUpright(c.file, DefaultLimits()); err != nil || d.LacksCopy() != c.lacks {
+			t.Errorf("%s: %t, %v", c.what, d.LacksCopy(), err)
+		}
+		index := d.AppendIndex(nil)
+		if IsCopy(index) != c.lacks {
+			t.Errorf("%s has an index of %d bytes", c.what, len(index))
+		}
+		d.UseIndex(index, 0)
+		if _, _, err := d.Parse(c.file, DefaultLimits()); err != nil || d.LacksCopy() {
+			t.Errorf("%s with its index: %t, %v", c.what, d.LacksCopy(), err)
+		}
+		if d.Release(); d.LacksCopy() {
+			t.Error("no file lacks a copy")
+		}
+	}
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._agent.index_use import NO_USE, IndexUse
 from ._agent.plan_info import PlanInfo
 from ._arguments.checks import run_length_of
 from ._config import Config
@@ -17,7 +18,7 @@ __all__ = ["explain_plan"]
 LAST_HOP = "last hop"
 
 
-def explain_plan(config: Config, opened: PlanInfo, stage: Stage | None = None) -> str:
+def explain_plan(config: Config, opened: PlanInfo, stage: Stage | None = None, index: IndexUse = NO_USE) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
     left = list(opened.ops)
@@ -31,7 +32,19 @@ def explain_plan(config: Config, opened: PlanInfo, stage: Stage | None = None) -
         rows.append(("python", "here", "its own", "-", stage.name))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([*lines, "", *_describe_run(config, opened), *_describe_price(stage)])
+    return "\n".join([*lines, "", *_describe_run(config, opened), *_describe_index(index), *_describe_price(stage)])
+
+
+def _describe_index(use: IndexUse) -> list[str]:
+    """What indexes pictures had so far."""
+    if not use.decoded:
+        return []
+    hits, copies, misses, missing = (f"{100 * count / use.decoded:.0f} %" for count in use[:4])
+    line = f"index     of {use.decoded:,} pictures decoded so far {hits} had an index, {copies} a copy, {misses} none"
+    if not use.missing_copies:
+        return [line]
+    room = "--index-copies or FEEDWATER_INDEX_COPIES gives room: docs/image-index.md"
+    return [line, f"          {missing} could have had a copy, which decodes faster; {room}"]
 
 
 def _describe_price(stage: Stage | None) -> list[str]:

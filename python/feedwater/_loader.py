@@ -440,12 +440,14 @@ class Loader(DataLoaderAttributes, Generic[B]):
             skipped=totals.skipped,
             substituted=totals.substituted,
             agent_restarts=max(0, engine.feed.session.respawns),
+            index=totals.index,
             **pace.meter.stats_fields(),
         )
 
     def explain(self) -> str:
         """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
-        return explain_plan(self._config, self._engine.opening.open_plan(), self._engine.python)
+        opened = self._engine.opening.open_plan()
+        return explain_plan(self._config, opened, self._engine.python, self.stats().index)
 
     def preview(self, samples: int = 4, epochs: int = 5, *, seed: int = 0, width: int = 224) -> Preview:
         """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.
@@ -489,7 +491,13 @@ class Loader(DataLoaderAttributes, Generic[B]):
         """
         from .doctor.live import of_stats
 
-        return of_stats(self.stats(), elsewhere=bool(self._config.nodes))
+        return of_stats(self.stats(), elsewhere=bool(self._config.nodes), samples=self._samples)
+
+    @property
+    def _samples(self) -> int:
+        """Of the data set; 0 while that is not known."""
+        opened = self._engine.feed.session.opened
+        return 0 if opened is None else opened.samples
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -309,7 +309,8 @@ class Loader:
             details["stores"] = self.spec["later_stores"]
         text = json.dumps(details).encode() if details else b""
         window = self.spec.get("window", 4)
-        self.sock.send(b"D" + struct.pack("<QIIII", ident, slot, count, window, len(text)) + text)
+        use = self.spec.get("index", (0, 0, 0, 0, 0))
+        self.sock.send(b"D" + struct.pack("<QIIIIIIIIQ", ident, slot, count, window, len(text), *use) + text)
         return self.faults.at("done")
 
     def images(self, ident, memory, base, place, epoch, refs, details):

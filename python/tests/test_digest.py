@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 from conftest import HERE, photographs, stop_agent
 from digest import Digest, digest
@@ -152,6 +153,32 @@ def test_a_node_counts_what_has_an_index(
     (first_hits, first_misses), (hits, misses) = seen
     assert hits > 2 * first_hits > 0
     assert first_misses > misses - first_misses  # those that can have none are few
+
+
+def test_who_lacks_copies_hears_of_it(nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the codec to the trainer's counts, of a node and here."""
+    pictures = tmp_path / "data" / "class"
+    pictures.mkdir(parents=True)
+    kinds: list[tuple[str, dict[str, Any]]] = [("lossy.webp", {}), ("lossless.webp", {"lossless": True})]
+    kinds += [("progressive.jpg", {"progressive": True}), ("baseline.jpg", {}), ("plain.png", {})]
+    for name, options in kinds:
+        PIL.Image.effect_noise((120, 90), 50).convert("RGB").save(pictures / name, **options)
+    missing = sum((pictures / name).stat().st_size for name in ("lossy.webp", "progressive.jpg"))
+    monkeypatch.setenv("FEEDWATER_INDEX", str(tmp_path / "index"))
+    address = nodes.start(pictures.parent, listen="127.0.0.1:0")
+    for loader in (make(pictures.parent), remote([address])):
+        for _ in range(2):
+            list(loader)
+        use = loader.stats().index
+        assert (use.decoded, use.copies, use.missing_copies, use.missing_copy_bytes) == (10, 0, 4, 2 * missing)
+        assert "40 % could have had a copy" in loader.explain()
+        stop_agent()
+    assert nodes.running[0].metric("feedwater_node_image_index_missing_copies_total") >= 4
+    monkeypatch.setenv("FEEDWATER_INDEX_COPIES", "1GiB")
+    loader = make(pictures.parent)
+    while not loader.stats().index.copies and loader.stats().batches < 100:
+        list(loader)
+    assert loader.stats().index.copies and not loader.stats().index.missing_copies
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 500])

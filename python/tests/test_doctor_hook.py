@@ -253,6 +253,14 @@ def test_a_loader_of_ours(doctor: Doctor, fake: Any) -> None:
     assert doctor.verdict["evidence"]["steps"] >= 60
     assert doctor.verdict["evidence"]["cpu"] is None, "there are no workers to see"
     assert doctor.verdict["verdict"] in ("healthy", "data-bound", "not-data")
+    assert doctor.verdict["evidence"]["missing_copies"] == 0.0
+
+
+def test_a_loader_whose_pictures_lack_copies(doctor: Doctor, fake: Any) -> None:
+    fake.set(index=(0, 1, 3, 3, 3000))
+    done = doctor.run(sys.executable, doctor.script(OURS), str(fake.data))
+    evidence = doctor.verdict["evidence"]
+    assert (evidence["missing_copies"], evidence["all_copies_bytes"]) == (0.75, 100 * 1250), done.stderr
 
 
 OURS_OF_TORCHVISION = """

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import feedwater
+from feedwater._agent.index_use import IndexUse
 from feedwater._common.constants import BOUND_SHARE
 from feedwater._meter.pace import Stats
 from feedwater.doctor import curve, live
@@ -157,6 +158,9 @@ def test_of_counters() -> None:
     assert (late.verdict, late.cause) == ("data-bound", "cores-used-up")
     assert late.ceiling == pytest.approx(1 / 0.6)
     assert late.actions[-1].do.startswith("feedwater nodes")
+    slow = replace(COUNTED, index=IndexUse(misses=1000, missing_copies=1000, missing_copy_bytes=10**8))
+    advised = live.of_stats(slow, elsewhere=False, samples=50_000).actions
+    assert [action.do[:28] for action in advised] == ["FEEDWATER_INDEX_COPIES=6GiB,", "feedwater nodes (data made e"]
     far = of(elsewhere=True)
     assert (far.cause, far.actions[0].do) == ("few-nodes", "more nodes: 1.7 times as many, if all are busy")
     empty = of(elsewhere=True, wait_s=9.99)

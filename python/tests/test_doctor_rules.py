@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from feedwater._agent.index_use import IndexUse
 from feedwater.doctor import advice, screen
+from feedwater.doctor.copies import copy_facts
 from feedwater.doctor.measured import measure_run
 from feedwater.doctor.probe import pictures
 from feedwater.doctor.probe.board import FIELDS
@@ -143,6 +145,35 @@ def test_copies_of_a_loader_of_ours_are_better_made_by_it() -> None:
     assert theirs.arguments == "pin_memory=True"
     assert ours.do.startswith('device="cuda"') and "train.py:12" in ours.do
     assert not ours.arguments, "they are a DataLoader's"
+
+
+def test_room_for_copies_comes_before_nodes() -> None:
+    here = replace(FIRES["few-nodes"], data="folder", missing_copies=0.9, all_copies_bytes=3.1e9)
+    far = replace(here, data="nodes")
+    first, second = judge_loop(here).actions
+    assert first.do.startswith("FEEDWATER_INDEX_COPIES=3GiB, for this data set: 90 % of the pictures are lossy WebP or")
+    assert "`feedwater index --index-copies 3GiB`" in first.do and first.gain is None
+    assert second.do.startswith("feedwater nodes")
+    first, second, _ = judge_loop(far).actions
+    assert first.do.startswith("--index-copies 3GiB on each node, for this data set") and second.do.startswith(
+        "more no"
+    )
+    assert "1. --index-copies 3GiB on each node" in str(judge_loop(far))
+    for few in (replace(here, missing_copies=0.2), replace(far, missing_copies=0.2)):
+        assert not any("copies" in action.do for action in judge_loop(few).actions)
+    assert not judge_loop(replace(here, wait=0.01, ready_s=None)).actions, "where data is ready there is nothing to do"
+    sizes = {0.0: "BYTES", 1.0: "100MiB", 101.0 * 2**20: "200MiB", 950.0 * 2**20: "1GiB", 1.1 * 2**30: "2GiB"}
+    for size, told in sizes.items():
+        assert (
+            judge_loop(replace(here, all_copies_bytes=size)).actions[0].do.startswith(f"FEEDWATER_INDEX_COPIES={told},")
+        )
+
+
+def test_what_copies_take() -> None:
+    assert copy_facts(IndexUse(), 1000) == {"missing_copies": 0.0, "all_copies_bytes": 0.0}
+    assert copy_facts(IndexUse(missing_copies=1), 1000)["missing_copies"] == 0.0, "a node that tells nonsense"
+    half = IndexUse(hits=20, copies=30, misses=50, missing_copies=50, missing_copy_bytes=50 * 1000)
+    assert copy_facts(half, 1000) == {"missing_copies": 0.5, "all_copies_bytes": 1000 * 0.8 * 1250}
 
 
 def test_ready_steps_are_the_judge_of_what_is_to_gain() -> None:

@@ -18,6 +18,7 @@ from expect import check, order, picture, whole_epoch
 
 import feedwater
 from feedwater import Loader, StateMismatchError, transforms
+from feedwater._agent.index_use import IndexUse
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -1074,6 +1075,25 @@ def test_explain(fake: Any) -> None:
     assert "100 samples, 10 classes" in text
     assert "bfloat16, channels first, torch tensors" in text
     assert "batch_transform" in text
+
+
+def test_what_indexes_pictures_had(fake: Any) -> None:
+    fake.set(index=(1, 2, 7, 3, 500))
+    loader = fake.loader()
+    assert loader.stats().index == IndexUse() and "index  " not in loader.explain(), "before the first batch"
+    batches = len(list(loader))
+    assert loader.stats().index == IndexUse(*(batches * n for n in (1, 2, 7, 3, 500)))
+    [line] = [n for n, line in enumerate(loader.explain().splitlines()) if line.startswith("index  ")]
+    told = " ".join(loader.explain().splitlines()[line : line + 2])
+    assert "of 100 pictures decoded so far 10 % had an index, 20 % a copy, 70 % none" in told
+    assert "30 % could have had a copy" in told and "FEEDWATER_INDEX_COPIES" in told
+
+
+def test_nothing_is_said_of_copies_that_nothing_lacks(fake: Any) -> None:
+    fake.set(index=(10, 0, 0, 0, 0))
+    loader = fake.loader()
+    next(iter(loader))
+    assert "100 % had an index" in loader.explain() and "could have had" not in loader.explain()
 
 
 def test_classes_and_sizes(fake: Any) -> None:

@@ -12,5 +12,6 @@ func newIndexMetrics(program string, c *pipeline.IndexCounts) []prometheus.Colle
 		newProgramCounter(program, "image_index_hits_total", "Pictures that had an index that is no copy.", c.Hits),
 		newProgramCounter(program, "image_index_copies_total", "Pictures that had a copy for an index.", c.Copies),
 		newProgramCounter(program, "image_index_misses_total", "Pictures that had no index.", c.Misses),
+		newProgramCounter(program, "image_index_missing_copies_total", "Pictures that were decoded without a copy that they could have, for want of room for it.", c.MissingCopies),
 	}
 }

@@ -33,8 +33,8 @@ func openCopy(index []byte, l Limits) (file, marks []byte, ok bool) {
 	return b[n:], b[:n], true
 }
 
-// canCopy reports whether the parsed file has a copy.
-func (d *Decoder) canCopy() bool {
+// LacksCopy reports whether the parsed file may have a copy, and is decoded without.
+func (d *Decoder) LacksCopy() bool {
 	return d.parsed && len(d.index.marks) == 0 && d.parser.frame.canRewrite()
 }
 

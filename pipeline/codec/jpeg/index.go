@@ -163,7 +163,7 @@ func (d *Decoder) RecordCopies(wanted bool) { d.copies = wanted }
 // after Parse, and does nothing where there is an index or will be none.
 func (d *Decoder) Record(interval int) {
 	d.interval, d.copyInterval = 0, 0
-	if d.copies && d.canCopy() {
+	if d.copies && d.LacksCopy() {
 		d.copyInterval = min(interval, MaxIndexInterval)
 		return
 	}

@@ -2011,6 +2011,8 @@ type Header struct {
 	CoreSeconds float64 `protobuf:"fixed64,4,opt,name=core_seconds,json=coreSeconds,proto3" json:"core_seconds,omitempty"`
 	// Seconds from the want's arrival until its first sample was begun.
 	QueuedSeconds float64 `protobuf:"fixed64,5,opt,name=queued_seconds,json=queuedSeconds,proto3" json:"queued_seconds,omitempty"`
+	// What indexes its pictures had. Absent: unknown.
+	Index         *IndexUse `protobuf:"bytes,6,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2080,6 +2082,94 @@ func (x *Header) GetQueuedSeconds() float64 {
 	return 0
 }
 
+func (x *Header) GetIndex() *IndexUse {
+	if x != nil {
+		return x.Index
+	}
+	return nil
+}
+
+// IndexUse counts pictures of a batch that had to be decoded, by what the node kept of their files: docs/image-index.md. No byte of the batch depends
+// on it.
+type IndexUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// They had an index that is no copy, a copy, none.
+	Hits   uint32 `protobuf:"varint,1,opt,name=hits,proto3" json:"hits,omitempty"`
+	Copies uint32 `protobuf:"varint,2,opt,name=copies,proto3" json:"copies,omitempty"`
+	Misses uint32 `protobuf:"varint,3,opt,name=misses,proto3" json:"misses,omitempty"`
+	// Those of hits and misses that were decoded without a copy though files like theirs have one, since there was no room for it; and the bytes of
+	// their files.
+	MissingCopies    uint32 `protobuf:"varint,4,opt,name=missing_copies,json=missingCopies,proto3" json:"missing_copies,omitempty"`
+	MissingCopyBytes uint64 `protobuf:"varint,5,opt,name=missing_copy_bytes,json=missingCopyBytes,proto3" json:"missing_copy_bytes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *IndexUse) Reset() {
+	*x = IndexUse{}
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexUse) ProtoMessage() {}
+
+func (x *IndexUse) ProtoReflect() protoreflect.Message {
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexUse.ProtoReflect.Descriptor instead.
+func (*IndexUse) Descriptor() ([]byte, []int) {
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *IndexUse) GetHits() uint32 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *IndexUse) GetCopies() uint32 {
+	if x != nil {
+		return x.Copies
+	}
+	return 0
+}
+
+func (x *IndexUse) GetMisses() uint32 {
+	if x != nil {
+		return x.Misses
+	}
+	return 0
+}
+
+func (x *IndexUse) GetMissingCopies() uint32 {
+	if x != nil {
+		return x.MissingCopies
+	}
+	return 0
+}
+
+func (x *IndexUse) GetMissingCopyBytes() uint64 {
+	if x != nil {
+		return x.MissingCopyBytes
+	}
+	return 0
+}
+
 // SampleError: a completely read file that does not decode.
 type SampleError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2100,7 +2190,7 @@ type SampleError struct {
 
 func (x *SampleError) Reset() {
 	*x = SampleError{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2202,7 @@ func (x *SampleError) String() string {
 func (*SampleError) ProtoMessage() {}
 
 func (x *SampleError) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[23]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2215,7 @@ func (x *SampleError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleError.ProtoReflect.Descriptor instead.
 func (*SampleError) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{23}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SampleError) GetOffset() uint32 {
@@ -2197,7 +2287,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2299,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[24]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2312,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{24}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -2294,7 +2384,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2396,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[25]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2409,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{25}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Notice) GetDraining() bool {
@@ -2396,7 +2486,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2498,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[26]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2511,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{26}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReplayRequest) GetPlan() string {
@@ -2475,7 +2565,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2577,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[27]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2590,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{27}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReplayResponse) GetSamples() []*Sample {
@@ -2535,7 +2625,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2637,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[28]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2650,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{28}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Sample) GetKey() []byte {
@@ -2654,7 +2744,7 @@ type Draw struct {
 
 func (x *Draw) Reset() {
 	*x = Draw{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2756,7 @@ func (x *Draw) String() string {
 func (*Draw) ProtoMessage() {}
 
 func (x *Draw) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[29]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2769,7 @@ func (x *Draw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Draw.ProtoReflect.Descriptor instead.
 func (*Draw) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{29}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Draw) GetOp() string {
@@ -2713,7 +2803,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2815,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[30]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2828,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{30}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchRequest) GetInterval() *durationpb.Duration {
@@ -2763,7 +2853,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2865,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[31]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2878,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{31}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchResponse) GetProcess() *Process {
@@ -2845,7 +2935,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2947,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[32]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2960,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{32}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Process) GetHost() string {
@@ -2993,7 +3083,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3095,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[33]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3108,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{33}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JobStatus) GetJob() string {
@@ -3163,7 +3253,7 @@ type RankStatus struct {
 
 func (x *RankStatus) Reset() {
 	*x = RankStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3265,7 @@ func (x *RankStatus) String() string {
 func (*RankStatus) ProtoMessage() {}
 
 func (x *RankStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[34]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3278,7 @@ func (x *RankStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankStatus.ProtoReflect.Descriptor instead.
 func (*RankStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{34}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RankStatus) GetRank() uint32 {
@@ -3322,7 +3412,7 @@ type Effort struct {
 
 func (x *Effort) Reset() {
 	*x = Effort{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3424,7 @@ func (x *Effort) String() string {
 func (*Effort) ProtoMessage() {}
 
 func (x *Effort) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[35]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3437,7 @@ func (x *Effort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Effort.ProtoReflect.Descriptor instead.
 func (*Effort) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{35}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Effort) GetBatches() uint64 {
@@ -3417,7 +3507,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3519,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[36]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3532,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{36}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Attempt) GetBatch() uint64 {
@@ -3514,7 +3604,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3616,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[37]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3629,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{37}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NodeStatus) GetAddr() string {
@@ -3664,7 +3754,7 @@ type GpuStatus struct {
 
 func (x *GpuStatus) Reset() {
 	*x = GpuStatus{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[38]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +3766,7 @@ func (x *GpuStatus) String() string {
 func (*GpuStatus) ProtoMessage() {}
 
 func (x *GpuStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[38]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3779,7 @@ func (x *GpuStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuStatus.ProtoReflect.Descriptor instead.
 func (*GpuStatus) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{38}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GpuStatus) GetHost() string {
@@ -3787,7 +3877,7 @@ type GpuProcess struct {
 
 func (x *GpuProcess) Reset() {
 	*x = GpuProcess{}
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[39]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3799,7 +3889,7 @@ func (x *GpuProcess) String() string {
 func (*GpuProcess) ProtoMessage() {}
 
 func (x *GpuProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_feedwater_v1_feedwater_proto_msgTypes[39]
+	mi := &file_feedwater_v1_feedwater_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3812,7 +3902,7 @@ func (x *GpuProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuProcess.ProtoReflect.Descriptor instead.
 func (*GpuProcess) Descriptor() ([]byte, []int) {
-	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{39}
+	return file_feedwater_v1_feedwater_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GpuProcess) GetPid() uint32 {
@@ -3982,13 +4072,20 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06header\x18\x04 \x01(\v2\x14.feedwater.v1.HeaderR\x06header\x12/\n" +
 	"\afailure\x18\x05 \x01(\v2\x15.feedwater.v1.FailureR\afailure\x12,\n" +
 	"\x06notice\x18\x06 \x01(\v2\x14.feedwater.v1.NoticeR\x06notice\x12\x12\n" +
-	"\x04data\x18\x0f \x01(\fR\x04data\"\xca\x01\n" +
+	"\x04data\x18\x0f \x01(\fR\x04data\"\xf8\x01\n" +
 	"\x06Header\x12+\n" +
 	"\x06fields\x18\x01 \x03(\v2\x13.feedwater.v1.FieldR\x06fields\x12\x16\n" +
 	"\x06crc32c\x18\x02 \x01(\aR\x06crc32c\x121\n" +
 	"\x06errors\x18\x03 \x03(\v2\x19.feedwater.v1.SampleErrorR\x06errors\x12!\n" +
 	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\x12%\n" +
-	"\x0equeued_seconds\x18\x05 \x01(\x01R\rqueuedSeconds\"\xb5\x01\n" +
+	"\x0equeued_seconds\x18\x05 \x01(\x01R\rqueuedSeconds\x12,\n" +
+	"\x05index\x18\x06 \x01(\v2\x16.feedwater.v1.IndexUseR\x05index\"\xa3\x01\n" +
+	"\bIndexUse\x12\x12\n" +
+	"\x04hits\x18\x01 \x01(\rR\x04hits\x12\x16\n" +
+	"\x06copies\x18\x02 \x01(\rR\x06copies\x12\x16\n" +
+	"\x06misses\x18\x03 \x01(\rR\x06misses\x12%\n" +
+	"\x0emissing_copies\x18\x04 \x01(\rR\rmissingCopies\x12,\n" +
+	"\x12missing_copy_bytes\x18\x05 \x01(\x04R\x10missingCopyBytes\"\xb5\x01\n" +
 	"\vSampleError\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\rR\x06offset\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x10\n" +
@@ -4242,7 +4339,7 @@ func file_feedwater_v1_feedwater_proto_rawDescGZIP() []byte {
 }
 
 var file_feedwater_v1_feedwater_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_feedwater_v1_feedwater_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(CancelReason)(0),           // 0: feedwater.v1.CancelReason
 	(Reason)(0),                 // 1: feedwater.v1.Reason
@@ -4269,44 +4366,45 @@ var file_feedwater_v1_feedwater_proto_goTypes = []any{
 	(*Step)(nil),                // 22: feedwater.v1.Step
 	(*FetchResponse)(nil),       // 23: feedwater.v1.FetchResponse
 	(*Header)(nil),              // 24: feedwater.v1.Header
-	(*SampleError)(nil),         // 25: feedwater.v1.SampleError
-	(*Failure)(nil),             // 26: feedwater.v1.Failure
-	(*Notice)(nil),              // 27: feedwater.v1.Notice
-	(*ReplayRequest)(nil),       // 28: feedwater.v1.ReplayRequest
-	(*ReplayResponse)(nil),      // 29: feedwater.v1.ReplayResponse
-	(*Sample)(nil),              // 30: feedwater.v1.Sample
-	(*Draw)(nil),                // 31: feedwater.v1.Draw
-	(*WatchRequest)(nil),        // 32: feedwater.v1.WatchRequest
-	(*WatchResponse)(nil),       // 33: feedwater.v1.WatchResponse
-	(*Process)(nil),             // 34: feedwater.v1.Process
-	(*JobStatus)(nil),           // 35: feedwater.v1.JobStatus
-	(*RankStatus)(nil),          // 36: feedwater.v1.RankStatus
-	(*Effort)(nil),              // 37: feedwater.v1.Effort
-	(*Attempt)(nil),             // 38: feedwater.v1.Attempt
-	(*NodeStatus)(nil),          // 39: feedwater.v1.NodeStatus
-	(*GpuStatus)(nil),           // 40: feedwater.v1.GpuStatus
-	(*GpuProcess)(nil),          // 41: feedwater.v1.GpuProcess
-	nil,                         // 42: feedwater.v1.Revisions.PlanEntry
-	nil,                         // 43: feedwater.v1.Revisions.CodecsEntry
-	nil,                         // 44: feedwater.v1.Trainer.UnitsEntry
-	nil,                         // 45: feedwater.v1.Failure.MetadataEntry
-	nil,                         // 46: feedwater.v1.ReplayRequest.StoresEntry
-	nil,                         // 47: feedwater.v1.Sample.ValuesEntry
-	(*durationpb.Duration)(nil), // 48: google.protobuf.Duration
+	(*IndexUse)(nil),            // 25: feedwater.v1.IndexUse
+	(*SampleError)(nil),         // 26: feedwater.v1.SampleError
+	(*Failure)(nil),             // 27: feedwater.v1.Failure
+	(*Notice)(nil),              // 28: feedwater.v1.Notice
+	(*ReplayRequest)(nil),       // 29: feedwater.v1.ReplayRequest
+	(*ReplayResponse)(nil),      // 30: feedwater.v1.ReplayResponse
+	(*Sample)(nil),              // 31: feedwater.v1.Sample
+	(*Draw)(nil),                // 32: feedwater.v1.Draw
+	(*WatchRequest)(nil),        // 33: feedwater.v1.WatchRequest
+	(*WatchResponse)(nil),       // 34: feedwater.v1.WatchResponse
+	(*Process)(nil),             // 35: feedwater.v1.Process
+	(*JobStatus)(nil),           // 36: feedwater.v1.JobStatus
+	(*RankStatus)(nil),          // 37: feedwater.v1.RankStatus
+	(*Effort)(nil),              // 38: feedwater.v1.Effort
+	(*Attempt)(nil),             // 39: feedwater.v1.Attempt
+	(*NodeStatus)(nil),          // 40: feedwater.v1.NodeStatus
+	(*GpuStatus)(nil),           // 41: feedwater.v1.GpuStatus
+	(*GpuProcess)(nil),          // 42: feedwater.v1.GpuProcess
+	nil,                         // 43: feedwater.v1.Revisions.PlanEntry
+	nil,                         // 44: feedwater.v1.Revisions.CodecsEntry
+	nil,                         // 45: feedwater.v1.Trainer.UnitsEntry
+	nil,                         // 46: feedwater.v1.Failure.MetadataEntry
+	nil,                         // 47: feedwater.v1.ReplayRequest.StoresEntry
+	nil,                         // 48: feedwater.v1.Sample.ValuesEntry
+	(*durationpb.Duration)(nil), // 49: google.protobuf.Duration
 }
 var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 0: feedwater.v1.OpenRequest.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 1: feedwater.v1.OpenRequest.trainer:type_name -> feedwater.v1.Trainer
-	48, // 2: feedwater.v1.OpenRequest.listed_within:type_name -> google.protobuf.Duration
-	42, // 3: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
-	43, // 4: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
-	44, // 5: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
+	49, // 2: feedwater.v1.OpenRequest.listed_within:type_name -> google.protobuf.Duration
+	43, // 3: feedwater.v1.Revisions.plan:type_name -> feedwater.v1.Revisions.PlanEntry
+	44, // 4: feedwater.v1.Revisions.codecs:type_name -> feedwater.v1.Revisions.CodecsEntry
+	45, // 5: feedwater.v1.Trainer.units:type_name -> feedwater.v1.Trainer.UnitsEntry
 	11, // 6: feedwater.v1.OpenResponse.classes:type_name -> feedwater.v1.Class
 	12, // 7: feedwater.v1.OpenResponse.fields:type_name -> feedwater.v1.Field
 	13, // 8: feedwater.v1.OpenResponse.ops:type_name -> feedwater.v1.Op
 	3,  // 9: feedwater.v1.OpenResponse.revisions:type_name -> feedwater.v1.Revisions
 	10, // 10: feedwater.v1.ProgressResponse.scans:type_name -> feedwater.v1.Scan
-	48, // 11: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
+	49, // 11: feedwater.v1.Scan.running:type_name -> google.protobuf.Duration
 	15, // 12: feedwater.v1.FetchRequest.start:type_name -> feedwater.v1.Start
 	16, // 13: feedwater.v1.FetchRequest.want:type_name -> feedwater.v1.Want
 	20, // 14: feedwater.v1.FetchRequest.cancel:type_name -> feedwater.v1.Cancel
@@ -4314,61 +4412,62 @@ var file_feedwater_v1_feedwater_proto_depIdxs = []int32{
 	3,  // 16: feedwater.v1.Start.revisions:type_name -> feedwater.v1.Revisions
 	4,  // 17: feedwater.v1.Start.trainer:type_name -> feedwater.v1.Trainer
 	17, // 18: feedwater.v1.Want.name:type_name -> feedwater.v1.Name
-	48, // 19: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
-	48, // 20: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
+	49, // 19: feedwater.v1.Want.due:type_name -> google.protobuf.Duration
+	49, // 20: feedwater.v1.Want.deadline:type_name -> google.protobuf.Duration
 	18, // 21: feedwater.v1.Name.range:type_name -> feedwater.v1.Range
 	19, // 22: feedwater.v1.Name.list:type_name -> feedwater.v1.List
 	0,  // 23: feedwater.v1.Cancel.reason:type_name -> feedwater.v1.CancelReason
 	22, // 24: feedwater.v1.Pulse.steps:type_name -> feedwater.v1.Step
-	48, // 25: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
+	49, // 25: feedwater.v1.Pulse.blocked:type_name -> google.protobuf.Duration
 	24, // 26: feedwater.v1.FetchResponse.header:type_name -> feedwater.v1.Header
-	26, // 27: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
-	27, // 28: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
+	27, // 27: feedwater.v1.FetchResponse.failure:type_name -> feedwater.v1.Failure
+	28, // 28: feedwater.v1.FetchResponse.notice:type_name -> feedwater.v1.Notice
 	12, // 29: feedwater.v1.Header.fields:type_name -> feedwater.v1.Field
-	25, // 30: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
-	25, // 31: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
-	48, // 32: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	1,  // 33: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
-	45, // 34: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
-	17, // 35: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
-	3,  // 36: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
-	46, // 37: feedwater.v1.ReplayRequest.stores:type_name -> feedwater.v1.ReplayRequest.StoresEntry
-	30, // 38: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
-	31, // 39: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
-	25, // 40: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
-	47, // 41: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
-	48, // 42: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
-	34, // 43: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
-	35, // 44: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
-	39, // 45: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
-	40, // 46: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
-	48, // 47: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
-	36, // 48: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
-	48, // 49: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
-	48, // 50: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
-	38, // 51: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
-	37, // 52: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
-	48, // 53: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
-	48, // 54: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
-	10, // 55: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
-	41, // 56: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
-	2,  // 57: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
-	8,  // 58: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
-	14, // 59: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
-	28, // 60: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
-	6,  // 61: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
-	32, // 62: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
-	5,  // 63: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
-	9,  // 64: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
-	23, // 65: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
-	29, // 66: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
-	7,  // 67: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
-	33, // 68: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
-	63, // [63:69] is the sub-list for method output_type
-	57, // [57:63] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	26, // 30: feedwater.v1.Header.errors:type_name -> feedwater.v1.SampleError
+	25, // 31: feedwater.v1.Header.index:type_name -> feedwater.v1.IndexUse
+	26, // 32: feedwater.v1.Failure.sample_error:type_name -> feedwater.v1.SampleError
+	49, // 33: feedwater.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	1,  // 34: feedwater.v1.Failure.reason:type_name -> feedwater.v1.Reason
+	46, // 35: feedwater.v1.Failure.metadata:type_name -> feedwater.v1.Failure.MetadataEntry
+	17, // 36: feedwater.v1.ReplayRequest.name:type_name -> feedwater.v1.Name
+	3,  // 37: feedwater.v1.ReplayRequest.revisions:type_name -> feedwater.v1.Revisions
+	47, // 38: feedwater.v1.ReplayRequest.stores:type_name -> feedwater.v1.ReplayRequest.StoresEntry
+	31, // 39: feedwater.v1.ReplayResponse.samples:type_name -> feedwater.v1.Sample
+	32, // 40: feedwater.v1.Sample.draws:type_name -> feedwater.v1.Draw
+	26, // 41: feedwater.v1.Sample.error:type_name -> feedwater.v1.SampleError
+	48, // 42: feedwater.v1.Sample.values:type_name -> feedwater.v1.Sample.ValuesEntry
+	49, // 43: feedwater.v1.WatchRequest.interval:type_name -> google.protobuf.Duration
+	35, // 44: feedwater.v1.WatchResponse.process:type_name -> feedwater.v1.Process
+	36, // 45: feedwater.v1.WatchResponse.jobs:type_name -> feedwater.v1.JobStatus
+	40, // 46: feedwater.v1.WatchResponse.nodes:type_name -> feedwater.v1.NodeStatus
+	41, // 47: feedwater.v1.WatchResponse.gpus:type_name -> feedwater.v1.GpuStatus
+	49, // 48: feedwater.v1.Process.uptime:type_name -> google.protobuf.Duration
+	37, // 49: feedwater.v1.JobStatus.ranks:type_name -> feedwater.v1.RankStatus
+	49, // 50: feedwater.v1.RankStatus.blocked:type_name -> google.protobuf.Duration
+	49, // 51: feedwater.v1.RankStatus.silent:type_name -> google.protobuf.Duration
+	39, // 52: feedwater.v1.RankStatus.attempts:type_name -> feedwater.v1.Attempt
+	38, // 53: feedwater.v1.RankStatus.effort:type_name -> feedwater.v1.Effort
+	49, // 54: feedwater.v1.Attempt.sent:type_name -> google.protobuf.Duration
+	49, // 55: feedwater.v1.Attempt.ended:type_name -> google.protobuf.Duration
+	10, // 56: feedwater.v1.NodeStatus.scans:type_name -> feedwater.v1.Scan
+	42, // 57: feedwater.v1.GpuStatus.processes:type_name -> feedwater.v1.GpuProcess
+	2,  // 58: feedwater.v1.Feed.Open:input_type -> feedwater.v1.OpenRequest
+	8,  // 59: feedwater.v1.Feed.Progress:input_type -> feedwater.v1.ProgressRequest
+	14, // 60: feedwater.v1.Feed.Fetch:input_type -> feedwater.v1.FetchRequest
+	29, // 61: feedwater.v1.Feed.Replay:input_type -> feedwater.v1.ReplayRequest
+	6,  // 62: feedwater.v1.Feed.Put:input_type -> feedwater.v1.PutRequest
+	33, // 63: feedwater.v1.Feed.Watch:input_type -> feedwater.v1.WatchRequest
+	5,  // 64: feedwater.v1.Feed.Open:output_type -> feedwater.v1.OpenResponse
+	9,  // 65: feedwater.v1.Feed.Progress:output_type -> feedwater.v1.ProgressResponse
+	23, // 66: feedwater.v1.Feed.Fetch:output_type -> feedwater.v1.FetchResponse
+	30, // 67: feedwater.v1.Feed.Replay:output_type -> feedwater.v1.ReplayResponse
+	7,  // 68: feedwater.v1.Feed.Put:output_type -> feedwater.v1.PutResponse
+	34, // 69: feedwater.v1.Feed.Watch:output_type -> feedwater.v1.WatchResponse
+	64, // [64:70] is the sub-list for method output_type
+	58, // [58:64] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_feedwater_v1_feedwater_proto_init() }
@@ -4387,19 +4486,19 @@ func file_feedwater_v1_feedwater_proto_init() {
 		(*Name_List)(nil),
 	}
 	file_feedwater_v1_feedwater_proto_msgTypes[20].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[32].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[33].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[34].OneofWrappers = []any{}
-	file_feedwater_v1_feedwater_proto_msgTypes[37].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[35].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[38].OneofWrappers = []any{}
 	file_feedwater_v1_feedwater_proto_msgTypes[39].OneofWrappers = []any{}
+	file_feedwater_v1_feedwater_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_feedwater_v1_feedwater_proto_rawDesc), len(file_feedwater_v1_feedwater_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

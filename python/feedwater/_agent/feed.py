@@ -19,6 +19,7 @@ from .._ctaugment.policy import Weights
 from .._order.steps import Step
 from ..errors import Error, StallError
 from .failure import error_of
+from .index_use import IndexUse
 from .link import POLL_S, Link, log_notice
 from .plan_info import Request
 from .session import IN_USE, SLACK_S, Session
@@ -32,7 +33,7 @@ Upcoming = Callable[[int, int], "Step | None"]
 """The step at or after a place (epoch, start) on the way ahead; None if it is not known yet."""
 
 MOST_POLICIES = 512
-_DONE = struct.Struct("<xQ8xII")
+_DONE = struct.Struct("<xQ8xIIIIIIQ")
 _ID = struct.Struct("<xQ")
 _RETURNED = struct.Struct("<cQd")
 
@@ -333,14 +334,14 @@ class Feed:
             del inbox[0]
 
     def _note_done(self, packet: bytes) -> None:
-        ident, self.window, json_bytes = _DONE.unpack_from(packet)
+        ident, self.window, json_bytes, *index = _DONE.unpack_from(packet)
         want = self._out.get(ident)
         if want is None:
             return
-        details = json.loads(packet[25 : 25 + json_bytes]) if json_bytes else None
+        details = json.loads(packet[_DONE.size : _DONE.size + json_bytes]) if json_bytes else None
         if details is not None and "stores" in details:
             self.session.add_stores(details["stores"])
-        want.answer = Done(want, details)
+        want.answer = Done(want, details, IndexUse(*index))
         self._out.pop(ident, None)
 
     def _note_failed(self, packet: bytes, error: dict[str, Any] | None) -> None:

@@ -16,6 +16,7 @@ from .._common import filenames
 from .._order.steps import Indices
 from ..errors import DataError, Error
 from .failure import error_of
+from .index_use import NO_USE, IndexUse
 from .session import SLACK_S, Session
 
 __all__ = ["Last", "Sample", "check_index", "keys_of", "replay_samples"]
@@ -56,7 +57,7 @@ class Sample:
 class Totals:
     """Counts since the Loader was made. Never changed, but replaced."""
 
-    __slots__ = ("batches", "copied", "nbytes", "samples", "skipped", "substituted")
+    __slots__ = ("batches", "copied", "index", "nbytes", "samples", "skipped", "substituted")
 
     def __init__(
         self,
@@ -66,9 +67,10 @@ class Totals:
         copied: int = 0,
         skipped: int = 0,
         substituted: int = 0,
+        index: IndexUse = NO_USE,
     ) -> None:
         self.batches, self.samples, self.nbytes = batches, samples, nbytes
-        self.copied, self.skipped, self.substituted = copied, skipped, substituted
+        self.copied, self.skipped, self.substituted, self.index = copied, skipped, substituted, index
 
 
 class Last:

@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 from .._order.steps import Step
+from .index_use import IndexUse
 from .slots import Slots
 
 __all__ = ["Done", "Failed", "Want"]
@@ -48,10 +49,10 @@ class Want:
 class Done:
     """The answer to a want: the batch is in its slot."""
 
-    __slots__ = ("errors", "ragged", "slot", "slots", "step")
+    __slots__ = ("errors", "index", "ragged", "slot", "slots", "step")
 
-    def __init__(self, want: Want, details: dict[str, Any] | None) -> None:
-        self.step, self.slots, self.slot = want.step, want.slots, want.slot
+    def __init__(self, want: Want, details: dict[str, Any] | None, index: IndexUse) -> None:
+        self.step, self.slots, self.slot, self.index = want.step, want.slots, want.slot, index
         self.errors: list[dict[str, Any]] = []
         self.ragged: dict[str, Any] = {}
         if details is not None:

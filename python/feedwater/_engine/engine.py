@@ -261,7 +261,7 @@ class Engine:
             if self._transfer is not None and self.python is None and not errors:
                 self.pace.note_arrival()  # what follows is the copy
             rows = self._builder.gather_rows(step, done, self._slot_room.is_full)
-            totals = self._count_rows(rows, errors)
+            totals = self._count_rows(rows, errors, done)
             if not rows.labels.size:
                 self._pass_over(step, errors, totals)
                 continue
@@ -374,7 +374,7 @@ class Engine:
             step = self.shape.order.step_at(epoch + 1, 0, self.ranks)
         return step if self.policies.learning is None else self.policies.name_policy(step)
 
-    def _count_rows(self, rows: Rows, errors: list[dict[str, Any]]) -> Totals:
+    def _count_rows(self, rows: Rows, errors: list[dict[str, Any]], done: Done | None) -> Totals:
         """What will have been consumed with these rows."""
         before = self.cursor.at.totals or Totals()
         substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
@@ -385,6 +385,7 @@ class Engine:
             before.copied + rows.crowded,
             before.skipped + len(errors) - substituted,
             before.substituted + substituted,
+            before.index.plus(done.index) if done is not None else before.index,
         )
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from .._agent.index_use import NO_USE, IndexUse
 from .idle import Meter, Reading
 
 __all__ = ["Pace", "Stats", "StepTime"]
@@ -63,6 +64,10 @@ class Stats:
     idle_most_share: float | None = None
     """An upper bound of idle_share over all steps that were read, those too whose idle is not known, as work on a
     stream may fill it that cannot be seen; None: nothing was read.
+    """
+    index: IndexUse = NO_USE
+    """Pictures of these batches that had to be decoded, by what index they had: hits, copies, misses. missing_copies is
+    how many could have had a copy, for which no room was given: docs/image-index.md.
     """
 
     @property

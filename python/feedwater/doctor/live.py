@@ -18,6 +18,7 @@ from .._meter.idle import NO_GPU
 from .._meter.pace import Stats
 from ..errors import Error
 from . import curve, report
+from .copies import copy_facts
 from .measured import measure_run
 from .probe import fetches, loaders, passes, settings
 from .probe.session import Session
@@ -62,8 +63,8 @@ def diagnose(dataloader: Any, step: Callable[[Any], Any], *, steps: int = 100, w
     return curve.apply_curve(judge_loop(s), times)
 
 
-def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
-    """Of a feedwater.Loader, by its own counters. elsewhere: nodes make its batches."""
+def of_stats(stats: Stats, *, elsewhere: bool, samples: int = 0) -> Verdict:
+    """Of a feedwater.Loader, by its own counters. elsewhere: nodes make its batches; samples: of its data set."""
     if stats.batches < LEAST_ROWS or not stats.step_s:
         return Verdict("unknown", "too-short", f"{stats.batches} batches; it takes {LEAST_ROWS}")
     gpu = stats.idle_unknown != NO_GPU
@@ -81,6 +82,7 @@ def of_stats(stats: Stats, *, elsewhere: bool) -> Verdict:
         fetches=0,
         host=False,
         broken=(stats.skipped + stats.substituted) / max(1, stats.samples),
+        **copy_facts(stats.index, samples),
     )
     return judge_loop(s)
 

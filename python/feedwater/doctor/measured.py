@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import Any
 
+from .._agent.index_use import IndexUse
+from .copies import copy_facts
 from .report import Run
 from .signals import LEAST_ROWS, Signals
 
@@ -41,6 +43,7 @@ def measure_run(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
         **_fetch_facts(run, loop),
         **_machine_facts(run, siblings),
         **_look_facts(run.about),
+        **copy_facts(IndexUse(*loop.get("index", ())), loop.get("samples", 0)),
     )
 
 

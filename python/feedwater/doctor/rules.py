@@ -15,6 +15,7 @@ from typing import Any
 from .._common.constants import BOUND_SHARE, GAIN_SHARE, STRAGGLER_SHARE, UNSTEADY_SHARE
 from . import advice, foreign_load
 from .causes import TINY_S, Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
+from .copies import suggest_copies
 from .measured import measure_run
 from .report import Report, Run
 from .signals import Signals
@@ -149,6 +150,7 @@ def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) 
         actions += _suggest_fewer(s)
     elif not any(action.arguments.startswith("num_workers") for action in actions):
         actions += foreign_load.suggest_fewer(s)
+    actions += suggest_copies(s)
     if cause == "few-nodes":
         times = f": {s.period_s / s.fed_s:.1f} times as many, if all are busy" if s.fed_s >= TINY_S else ""
         actions.append(Action(f"more nodes{times}"))  # a step of next to nothing takes what any number of them gives

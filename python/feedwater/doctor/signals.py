@@ -94,6 +94,10 @@ class Signals:
     """Per sample, whoever received them."""
     broken: float = 0.0
     """Share of samples that did not decode."""
+    missing_copies: float = 0.0
+    """Share of the pictures decoded for a feedwater.Loader that could have had a copy, for which no room was given."""
+    all_copies_bytes: float = 0.0
+    """What copies of all of its data set would take, about; 0: not known."""
 
     host: bool = True
     """Whether the machine was looked at; without, the next lines are unknown."""

@@ -54,6 +54,7 @@ class Loop:
 
     def __init__(self, about: dict[str, Any]) -> None:
         self.about = about
+        """What the loader was told; so_far, if it is there, tells what it has counted by now."""
         self.steps = 0
         self.stream = Stream()
         self.looks = self.off_thread = 0
@@ -245,8 +246,11 @@ class Loop:
     def dump(self) -> dict[str, Any]:
         """For the report."""
         self.stream.read_marks()
+        about = dict(self.about)
+        so_far = about.pop("so_far", dict)
         return {
-            **self.about,
+            **about,
+            **so_far(),
             "steps": self.steps,
             "rows": [*self._counted, *(row.dump() for row in (*self._rows, *self._free_rows))],
             "held_ns": self._held_ns,

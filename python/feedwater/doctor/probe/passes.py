@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from time import perf_counter_ns
 from typing import Any
+from weakref import ref
 
 from . import settings
 from .session import sessions
@@ -43,4 +45,19 @@ def describe_loader(loader: Any) -> dict[str, Any]:
         "data": "nodes" if config.nodes else "folder",
         "iterable": False,
         "own_collate": True,
+        "so_far": _count_for(loader),
     }
+
+
+def _count_for(loader: Any) -> Callable[[], dict[str, Any]]:
+    """What tells of a Loader's pictures, of one that is gone what it told last."""
+    kept = ref(loader)
+    told: dict[str, Any] = {}
+
+    def so_far() -> dict[str, Any]:
+        loader = kept()
+        if loader is not None:
+            told.update(index=loader.stats().index, samples=loader._samples)
+        return told
+
+    return so_far
