@@ -75,6 +75,9 @@ func (fl *inFlight) recordDelivery(a *attempt, answer *node.Answer, now time.Tim
 	m.batches++
 	m.samples += uint64(count)
 	m.bytes += uint64(len(answer.Data))
+	index := answer.Header.GetIndex()
+	m.decoded += uint64(index.GetHits()) + uint64(index.GetCopies()) + uint64(index.GetMisses())
+	m.uncopied += uint64(index.GetMissingCopies())
 }
 
 // handleFailedAttempt finds out what an attempt without a batch means for its node. It returns an error if no other

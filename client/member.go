@@ -46,6 +46,8 @@ type member struct {
 	damaged   uint64
 	samples   uint64 // delivered
 	bytes     uint64
+	decoded   uint64 // pictures of these samples, as the node tells, and those that had no copy and could have had one
+	uncopied  uint64
 }
 
 // session is one stream to a node, and what is going on there.

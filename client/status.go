@@ -28,6 +28,9 @@ type NodeStatus struct {
 	Batches, Failures, Damaged uint64
 	// Samples and Bytes delivered.
 	Samples, Bytes uint64
+	// Decoded are their pictures that the node says it decoded, MissingCopies those among them that could have had a copy
+	// and had none.
+	Decoded, MissingCopies uint64
 	// Scans are the folders that it lists before it can take part.
 	Scans []*pb.Scan
 }
@@ -69,7 +72,8 @@ func (f *Fleet) publishStatus(now time.Time) {
 		}
 		one := NodeStatus{
 			Addr: m.node.Addr(), State: state, Err: m.lastError(), SecondsPerSample: m.speed.SampleSeconds(),
-			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes, Scans: m.scans,
+			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
+			Decoded: m.decoded, MissingCopies: m.uncopied, Scans: m.scans,
 		}
 		if s := m.session; s != nil {
 			one.Wants, one.Workers, one.Queued = len(s.attempts), s.workers, s.queued

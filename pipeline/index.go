@@ -48,6 +48,9 @@ type IndexUse struct {
 	MissingCopies, MissingCopyBytes int64
 }
 
+// Decoded is how many pictures are counted.
+func (u *IndexUse) Decoded() int64 { return u.Hits + u.Copies + u.Misses }
+
 // IndexCounts counts pictures that were read to be decoded, by what index they had. Many goroutines may use it at once;
 // nil counts none.
 type IndexCounts struct{ counts [countedKinds]atomic.Int64 }

@@ -47,8 +47,8 @@ func (s *Source) sumPool(r *pb.WatchResponse) verdict.Nodes {
 // sumNodes sums nodes up. Busy is of those that tell for how long their cores had work in hand, which on a shared
 // machine is more than the CPU time they got.
 func sumNodes(nodes []*pb.NodeStatus) verdict.Nodes {
-	n := verdict.Nodes{All: len(nodes), Busy: math.NaN(), Full: math.NaN(), Read: math.NaN(), IOWait: math.NaN()}
-	full, read, reading, busy, cores := 0, 0.0, 0, 0.0, 0.0
+	n := verdict.Nodes{All: len(nodes), Busy: math.NaN(), Full: math.NaN(), Read: math.NaN(), IOWait: math.NaN(), MissingCopies: math.NaN()}
+	full, read, reading, busy, cores, missing, telling := 0, 0.0, 0, 0.0, 0.0, 0.0, 0
 	for _, node := range nodes {
 		if node.State != "ready" {
 			n.Trouble = node.Addr + " " + node.State
@@ -68,6 +68,9 @@ func sumNodes(nodes []*pb.NodeStatus) verdict.Nodes {
 		if node.Read != nil {
 			read, reading = read+*node.Read, reading+1
 		}
+		if node.MissingCopies != nil {
+			missing, telling = missing+*node.MissingCopies, telling+1
+		}
 	}
 	if n.Ready > 0 {
 		n.Full = float64(full) / float64(n.Ready)
@@ -77,6 +80,9 @@ func sumNodes(nodes []*pb.NodeStatus) verdict.Nodes {
 	}
 	if reading > 0 {
 		n.Read = read / float64(reading)
+	}
+	if telling > 0 {
+		n.MissingCopies = missing / float64(telling)
 	}
 	return n
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/feedwater-io/feedwater/client"
@@ -42,7 +43,7 @@ func (l *loader) isOpen() bool {
 }
 
 // tally is what a node has delivered to all Loaders so far.
-type tally struct{ samples, bytes float64 }
+type tally struct{ samples, bytes, decoded, uncopied float64 }
 
 // watchNodes tells of the nodes that any Loader talks to, each once, with rates since it was asked last.
 func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
@@ -56,6 +57,9 @@ func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
 		for _, n := range nodes {
 			if t, b := after[n.Addr], before[n.Addr]; seconds > 0 && t.samples >= b.samples {
 				n.SamplesPerSecond, n.BytesPerSecond = (t.samples-b.samples)/seconds, (t.bytes-b.bytes)/seconds
+				if decoded := t.decoded - b.decoded; decoded > 0 {
+					n.MissingCopies = proto.Float64((t.uncopied - b.uncopied) / decoded)
+				}
 			}
 		}
 		before, at = after, now
@@ -68,7 +72,9 @@ func (a *Agent) tallyNodes() map[string]tally {
 	for _, l := range a.openLoaders() {
 		for _, s := range l.fleet.Status() {
 			t := all[s.Addr]
-			all[s.Addr] = tally{t.samples + float64(s.Samples), t.bytes + float64(s.Bytes)}
+			all[s.Addr] = tally{
+				t.samples + float64(s.Samples), t.bytes + float64(s.Bytes), t.decoded + float64(s.Decoded), t.uncopied + float64(s.MissingCopies),
+			}
 		}
 	}
 	return all

@@ -26,7 +26,7 @@ var sources = []struct {
 }{
 	{"batch/field.go", []string{"Align"}},
 	{"watch/verdict/thresholds.go", []string{
-		"FewSteps", "BoundShare", "UnsteadyShare", "GainShare", "StragglerShare", "PrefetchShare",
+		"FewSteps", "BoundShare", "CopyShare", "UnsteadyShare", "GainShare", "StragglerShare", "PrefetchShare",
 	}},
 }
 

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 
 import feedwater
@@ -206,6 +207,40 @@ for _ in loader:
         for process in ranks:
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_pictures_that_lack_a_copy_are_told(
+    nodes: Any, real: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    pictures = tmp_path / "data" / "class"
+    pictures.mkdir(parents=True)
+    for number in range(4):
+        picture_of = PIL.Image.effect_noise((96 + number, 64), 50).convert("RGB")
+        picture_of.save(pictures / f"{number}.jpg", progressive=number % 2 == 0)
+    monkeypatch.setenv("FEEDWATER_INDEX", str(tmp_path / "index"))
+    data, address, environment = str(pictures.parent), "", dict(os.environ)
+    if elsewhere:  # the node alone is watched
+        data, address = "photos", nodes.start(pictures.parent)
+        environment |= {"XDG_RUNTIME_DIR": "/nowhere", "TMPDIR": "/nowhere"}
+    script = """
+import sys, feedwater
+options = {"nodes": sys.argv[2]} if sys.argv[2] else {"local_workers": 1}
+crop = feedwater.transforms.CenterCrop(8)
+for _ in feedwater.Loader(sys.argv[1], crop, batch_size=4, steps_per_epoch=10**9, **options):
+    pass
+"""
+    trainer = subprocess.Popen([sys.executable, "-c", script, data, address], env=environment)
+    try:
+
+        def shares() -> Any:
+            told = [n for n in picture(real, *([address] if address else []))["nodes"] if "missing_copies" in n]
+            return [round(n["missing_copies"], 1) for n in told]
+
+        assert until(shares) == [0.5]
+    finally:
+        trainer.kill()
+        trainer.wait()
 
 
 def test_a_node_that_is_not_there(binary: str, folder: Path) -> None:

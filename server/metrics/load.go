@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
@@ -20,7 +21,7 @@ type Load struct {
 	sources        Sources
 }
 
-// NewLoad returns a load of nothing. Of the sources it reads Engine, Streams, Finder and Storage.
+// NewLoad returns a load of nothing. Of the sources it reads Engine, Streams, Finder, Storage and Index.
 func NewLoad(s Sources) *Load { return &Load{sources: s} }
 
 // CountSent counts a batch of so many bytes that was sent.
@@ -44,11 +45,12 @@ func (l *Load) Follow(now time.Time) func(now time.Time) []*pb.NodeStatus {
 type reading struct {
 	at                            time.Time
 	samples, bytes, making, files float64
+	index                         pipeline.IndexUse
 }
 
 func (l *Load) readLoad(now time.Time) reading {
 	w := l.sources.Engine.Work()
-	return reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), w.CoreSeconds, w.ReadSeconds}
+	return reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), w.CoreSeconds, w.ReadSeconds, l.sources.Index.Use()}
 }
 
 // describeNode is this node, with rates between two readings.
@@ -79,6 +81,10 @@ func (l *Load) describeNode(before, after reading) *pb.NodeStatus {
 	if files := after.files - before.files; files+making > 0 {
 		read := files / (files + making)
 		n.Read = &read
+	}
+	if decoded := after.index.Decoded() - before.index.Decoded(); decoded > 0 {
+		missing := float64(after.index.MissingCopies-before.index.MissingCopies) / float64(decoded)
+		n.MissingCopies = &missing
 	}
 	return n
 }

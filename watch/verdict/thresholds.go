@@ -20,6 +20,10 @@ const (
 	// LazyShare is the share of busy time below which a GPU that never waits for data is worth a word.
 	LazyShare = 0.7
 
+	// CopyShare is the share of pictures without a copy that could have had one from which room for copies is the first
+	// thing to do.
+	CopyShare = 0.25
+
 	// UnsteadyShare is the loss from which on the doctor does not believe that a step with data ready takes as long.
 	UnsteadyShare = 0.5
 	// GainShare is what must be there to gain before the doctor says that data is the problem.

@@ -54,6 +54,8 @@ type Nodes struct {
 	Full float64
 	// Read is the share of workers' time that goes into reading files, IOWait that of cores waiting for storage.
 	Read, IOWait float64
+	// MissingCopies is the share of pictures that had no copy and could have had one.
+	MissingCopies float64
 }
 
 // Finding is what people read: the verdict, and one line each for the reason and for what to do. Both may be empty.
@@ -142,9 +144,17 @@ func findCause(f Facts, also string) Finding {
 	return Finding{DataBound, also + "the way between: nodes have cores to spare" + ruledOut(f, "link"), "check the network to the nodes, with iperf3 for example"}
 }
 
-// capacityAdvice says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes
-// without its idle, and 15 % for bad luck.
+// capacityAdvice says what would feed the job: room for copies, where many pictures lack one, and more decoding.
 func (f Facts) capacityAdvice() string {
+	if f.Nodes.MissingCopies >= CopyShare { // false if unknown
+		return fmt.Sprintf("--index-copies first: %s of the pictures have no copy, which decodes faster; then %s", percentText(f.Nodes.MissingCopies), f.decodingAdvice())
+	}
+	return f.decodingAdvice()
+}
+
+// decodingAdvice says how much more decoding would feed the job: as many nodes as are wanted, else what a step takes
+// without its idle, and 15 % for bad luck.
+func (f Facts) decodingAdvice() string {
 	switch {
 	case f.Wanted > 0 && f.Nodes.Partial:
 		return fmt.Sprintf("%d nodes like this one feed it: %s → under 2 %%", f.Wanted, percentText(f.LossShare()))

@@ -3597,7 +3597,9 @@ type NodeStatus struct {
 	Decode    *float64 `protobuf:"fixed64,12,opt,name=decode,proto3,oneof" json:"decode,omitempty"`
 	Transform *float64 `protobuf:"fixed64,13,opt,name=transform,proto3,oneof" json:"transform,omitempty"`
 	// Folders that it lists just now.
-	Scans         []*Scan `protobuf:"bytes,16,rep,name=scans,proto3" json:"scans,omitempty"`
+	Scans []*Scan `protobuf:"bytes,16,rep,name=scans,proto3" json:"scans,omitempty"`
+	// Share of the pictures decoded over the last interval that could have had a copy and had none, as IndexUse counts them. Absent: unknown.
+	MissingCopies *float64 `protobuf:"fixed64,17,opt,name=missing_copies,json=missingCopies,proto3,oneof" json:"missing_copies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3728,6 +3730,13 @@ func (x *NodeStatus) GetScans() []*Scan {
 		return x.Scans
 	}
 	return nil
+}
+
+func (x *NodeStatus) GetMissingCopies() float64 {
+	if x != nil && x.MissingCopies != nil {
+		return *x.MissingCopies
+	}
+	return 0
 }
 
 // GpuStatus is what the driver says. Absent members: unknown, which is never 0.
@@ -4239,7 +4248,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x04sent\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04sent\x12/\n" +
 	"\x05ended\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05ended\x12\x14\n" +
 	"\x05hedge\x18\x05 \x01(\bR\x05hedge\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\tR\x05state\"\xa7\x04\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\"\xe6\x04\n" +
 	"\n" +
 	"NodeStatus\x12\x12\n" +
 	"\x04addr\x18\x01 \x01(\tR\x04addr\x12\x14\n" +
@@ -4256,13 +4265,15 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x04read\x18\v \x01(\x01H\x02R\x04read\x88\x01\x01\x12\x1b\n" +
 	"\x06decode\x18\f \x01(\x01H\x03R\x06decode\x88\x01\x01\x12!\n" +
 	"\ttransform\x18\r \x01(\x01H\x04R\ttransform\x88\x01\x01\x12(\n" +
-	"\x05scans\x18\x10 \x03(\v2\x12.feedwater.v1.ScanR\x05scansB\x12\n" +
+	"\x05scans\x18\x10 \x03(\v2\x12.feedwater.v1.ScanR\x05scans\x12*\n" +
+	"\x0emissing_copies\x18\x11 \x01(\x01H\x05R\rmissingCopies\x88\x01\x01B\x12\n" +
 	"\x10_effective_coresB\x1a\n" +
 	"\x18_core_seconds_per_sampleB\a\n" +
 	"\x05_readB\t\n" +
 	"\a_decodeB\f\n" +
 	"\n" +
-	"_transform\"\xd0\x03\n" +
+	"_transformB\x11\n" +
+	"\x0f_missing_copies\"\xd0\x03\n" +
 	"\tGpuStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +

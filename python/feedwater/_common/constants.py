@@ -9,6 +9,8 @@ FEW_STEPS = 20
 """How many steps tell something; of fewer nothing is said."""
 BOUND_SHARE = 0.10
 """The share of the step from which on data is the problem."""
+COPY_SHARE = 0.25
+"""The share of pictures without a copy that could have had one from which room for copies is the first thing to do."""
 UNSTEADY_SHARE = 0.5
 """The loss from which on the doctor does not believe that a step with data ready takes as long."""
 GAIN_SHARE = 0.05

@@ -6,13 +6,12 @@ from math import ceil
 from typing import Any
 
 from .._agent.index_use import IndexUse
+from .._common.constants import COPY_SHARE
 from .causes import Action
 from .signals import Signals
 
 __all__ = ["copy_facts", "suggest_copies"]
 
-MANY = 0.25
-"""Share of the pictures that are decoded without a copy, above which copies are the first thing to do."""
 LARGER = 1.25
 """A copy beside its file, at most: that of a WebP."""
 GIB, STEP = 1 << 30, 100 << 20
@@ -29,7 +28,7 @@ def copy_facts(use: IndexUse, samples: int) -> dict[str, Any]:
 
 def suggest_copies(s: Signals) -> list[Action]:
     """Room for copies, where they would be used for much of what is decoded. What that gains of a step is not known."""
-    if s.missing_copies <= MANY:
+    if s.missing_copies < COPY_SHARE:
         return []
     size = _format_size(s.all_copies_bytes)
     where = f"--index-copies {size} on each node" if s.data == "nodes" else f"FEEDWATER_INDEX_COPIES={size}"
