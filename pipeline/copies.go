@@ -14,8 +14,19 @@ import (
 const copiesFolder = "copies"
 
 // openCopies finds the copies of all data sets.
-func (x *IndexOptions) openCopies(revisions revision.Set) (*imageindex.Cache, error) {
-	return imageindex.OpenByContent("copies"+decodedBy(revisions), x.copiesOptions())
+func (x *IndexOptions) openCopies(revisions revision.Set) (*copyStore, error) {
+	o := x.copiesOptions()
+	c := &copyStore{dir: o.Dir}
+	if err := c.readKey(!o.ReadOnly); err != nil && !o.ReadOnly {
+		x.Trouble(fmt.Errorf("the key of copies: %w", err))
+		o.ReadOnly = true
+	}
+	cache, err := imageindex.OpenByContent("copies"+decodedBy(revisions), o)
+	if err != nil {
+		return nil, err
+	}
+	c.Cache = cache
+	return c, nil
 }
 
 // copiesOptions are those of the store of copies. Without a share those that are there, or come to be, are used.
@@ -41,7 +52,7 @@ type sharedCopies struct {
 
 	mu    sync.Mutex
 	left  bool
-	cache *imageindex.Cache
+	cache *copyStore
 	err   error
 }
 
@@ -49,7 +60,7 @@ type sharedCopies struct {
 var errLeft = errors.New("copies were left that storage did not answer for")
 
 // openOnce opens them by what the first caller gives; the others wait for that.
-func (c *sharedCopies) openOnce(open func() (*imageindex.Cache, error)) (*imageindex.Cache, error) {
+func (c *sharedCopies) openOnce(open func() (*copyStore, error)) (*copyStore, error) {
 	c.opening.Do(func() {
 		cache, err := open()
 		c.mu.Lock()
@@ -66,7 +77,7 @@ func (c *sharedCopies) openOnce(open func() (*imageindex.Cache, error)) (*imagei
 }
 
 // now are the copies once they are open; nil: they are not, or are none.
-func (c *sharedCopies) now() *imageindex.Cache {
+func (c *sharedCopies) now() *copyStore {
 	if c == nil {
 		return nil
 	}

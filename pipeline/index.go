@@ -293,7 +293,7 @@ func (x *indexStores) makeRoom(bytes int64) {
 func (x *indexStores) openStore(s *namedStore) {
 	defer close(s.ready)
 	open := func(func()) (*records, error) {
-		copies, err := s.copies.openOnce(func() (*imageindex.Cache, error) { return x.index.openCopies(x.revisions) })
+		copies, err := s.copies.openOnce(func() (*copyStore, error) { return x.index.openCopies(x.revisions) })
 		if err != nil {
 			return nil, err
 		}

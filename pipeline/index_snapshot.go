@@ -78,7 +78,9 @@ func IndexSnapshot(ctx context.Context, roots *bulkhead.Roots, s *dataset.Snapsh
 	defer m.mu.Unlock()
 	m.seen.DiskBytes, m.seen.CopyBytes = m.store.small.DiskBytes(), m.store.copies.DiskBytes()
 	m.seen.takeLost(m.store.small.Lost())
-	m.seen.takeLost(m.store.copies.Lost())
+	lost, bytes := m.store.copies.Lost()
+	m.seen.takeLost(lost, bytes)
+	m.seen.Copies -= lost
 	if cause == nil {
 		cause = err
 	}
@@ -190,9 +192,9 @@ func (w *indexWorker) indexPicture(ctx context.Context, i int) {
 		case made:
 			n.Made++
 			n.addIndex(w.made)
-		case len(had) > 0:
+		case len(w.found) > 0: // or one of another interval, which stays
 			n.Kept++
-			n.addIndex(had)
+			n.addIndex(w.found)
 		case len(w.made) == 0:
 			n.None++
 		}

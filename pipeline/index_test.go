@@ -59,7 +59,7 @@ func indexCount(t *testing.T, j *Job) (n int) {
 
 func indexFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.index"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -523,12 +523,12 @@ func TestSharedCopies(t *testing.T) {
 	held := int64(0)
 	x := IndexOptions{Dir: t.TempDir(), CopyBytes: 1 << 20, Hold: func(n int64) { held += n }}.withDefaults()
 	once, late := &sharedCopies{}, &sharedCopies{}
-	opened := func() (*imageindex.Cache, error) { return x.openCopies(revision.Build()) }
+	opened := func() (*copyStore, error) { return x.openCopies(revision.Build()) }
 	first, err := once.openOnce(opened)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := once.openOnce(func() (*imageindex.Cache, error) { return nil, errors.New("opened twice") })
+	again, err := once.openOnce(func() (*copyStore, error) { return nil, errors.New("opened twice") })
 	if again != first || err != nil || once.now() != first || once.failed() {
 		t.Errorf("%v, %v", again, err)
 	}
@@ -537,7 +537,7 @@ func TestSharedCopies(t *testing.T) {
 	if stores.copiesIn(0) != once || stores.copiesIn(1) == once || held != 0 {
 		t.Errorf("%d bytes are held", held)
 	}
-	cache, err := late.openOnce(func() (*imageindex.Cache, error) {
+	cache, err := late.openOnce(func() (*copyStore, error) {
 		cache, err := opened()
 		cache.Put(0, 1, []byte("record"))
 		late.leave()
@@ -577,6 +577,28 @@ func TestIndexSnapshotMakesCopies(t *testing.T) {
 		if err != nil || got != c.want || done.Seen != done.Made+done.Kept+done.None+done.Failed || done.Lost != 0 {
 			t.Errorf("%d: %+v, %v", i, done, err)
 		}
+	}
+}
+
+// Copies of another interval stay where none may be made, and count.
+func TestCopiesOfAnotherInterval(t *testing.T) {
+	dir, progressive, lossy := copiedFolder(t)
+	cache := t.TempDir()
+	roots := bulkhead.New(bulkhead.Options{})
+	defer roots.Close()
+	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	none := 0
+	for i, x := range []IndexOptions{{Interval: 8, CopyBytes: 1 << 30}, {Interval: 4}} {
+		x.Dir = cache
+		done, err := IndexSnapshot(t.Context(), roots, data, x, 1, nil)
+		if err != nil || done.Copies != progressive+lossy || i > 0 && done.None != none {
+			t.Errorf("every %d blocks: %+v, %v", x.Interval, done, err)
+		}
+		none = done.None
 	}
 }
 

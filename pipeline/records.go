@@ -16,7 +16,7 @@ import (
 // data sets: whoever opened them closes them.
 type records struct {
 	small   *imageindex.Cache
-	copies  *imageindex.Cache
+	copies  *copyStore
 	without samples // those that can have no copy
 }
 
@@ -44,7 +44,7 @@ func decodedBy(revisions revision.Set) (name string) {
 }
 
 // openRecords finds the indexes of a data set.
-func (x *IndexOptions) openRecords(fingerprint string, count int, revisions revision.Set, copies *imageindex.Cache) (*records, error) {
+func (x *IndexOptions) openRecords(fingerprint string, count int, revisions revision.Set, copies *copyStore) (*records, error) {
 	small, err := imageindex.Open(fingerprint+decodedBy(revisions), count, imageindex.Options{Dir: x.Dir, MaxBytes: x.MaxBytes, Trouble: x.Trouble, Hold: x.Hold})
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func heldBytes(samples int) int64 { return imageindex.HeldBytes(samples) + int64
 // there is one. Else it is empty. It is told what is worth making.
 func (r *records) Find(sample int, file, buf []byte) (data []byte, wanted recording) {
 	digest := imageindex.Digest(file)
-	if data, wanted.copies = r.copies.Find(sample, digest, buf); len(data) > 0 {
+	if data, wanted.copies = r.copies.Find(file, digest, buf); len(data) > 0 {
 		return data, wanted
 	}
 	wanted.copies = wanted.copies && !r.without.has(sample)
@@ -71,20 +71,21 @@ func (r *records) Find(sample int, file, buf []byte) (data []byte, wanted record
 // leaves the file to the other store.
 func (r *records) Put(sample int, file, data []byte, wanted recording) {
 	digest := imageindex.Digest(file)
-	r.put(sample, data, wanted, func(s *imageindex.Cache, data []byte) bool { return s.Put(sample, digest, data) })
+	r.put(sample, file, data, wanted, func(s *imageindex.Cache, data []byte) bool { return s.Put(sample, digest, data) })
 }
 
 // PutAll is Put that waits for the disk, until ctx ends. It reports whether the store knows that the index is for, that
 // of small ones if it is empty.
 func (r *records) PutAll(ctx context.Context, sample int, file, data []byte, wanted recording) bool {
 	digest := imageindex.Digest(file)
-	return r.put(sample, data, wanted, func(s *imageindex.Cache, data []byte) bool { return s.PutAll(ctx, sample, digest, data) })
+	return r.put(sample, file, data, wanted, func(s *imageindex.Cache, data []byte) bool { return s.PutAll(ctx, sample, digest, data) })
 }
 
 // put is Put by one of a store's.
-func (r *records) put(sample int, data []byte, wanted recording, put func(*imageindex.Cache, []byte) bool) bool {
+func (r *records) put(sample int, file, data []byte, wanted recording, put func(*imageindex.Cache, []byte) bool) bool {
 	if codec.IsCopy(data) {
-		if wanted.copies && !put(r.copies, data) {
+		sealed := r.copies.sealCopy(data, file)
+		if wanted.copies && (sealed == nil || !put(r.copies.Cache, sealed)) {
 			return false
 		}
 		if wanted.small {

@@ -197,7 +197,7 @@ func TestIndexOfAnotherDecoder(t *testing.T) {
 			t.Fatal(err)
 		}
 		data, _ := s.Find(0, file.Bytes(), nil)
-		copied, _ := copies.Find(0, 1, nil)
+		copied, _ := copies.Cache.Find(0, 1, nil)
 		if len(data) > 0 != c.found || len(copied) > 0 != c.found {
 			t.Errorf("%d: found %v, and %v", i, data, copied)
 		}

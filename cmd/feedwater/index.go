@@ -132,6 +132,9 @@ func lostText(n pipeline.Indexed) string {
 func (o *indexOptions) printReport(out io.Writer, dir string, n pipeline.Indexed, took time.Duration) {
 	fmt.Fprintf(out, "%d pictures in %.1f s, %.0f a second: %d indexed, %d had an index, %d have none\n",
 		n.Seen, took.Seconds(), float64(n.Seen)/took.Seconds(), n.Made, n.Kept, n.None)
+	if n.Lost > 0 && n.CopiesFull {
+		fmt.Fprintf(out, "%d copies were made and are not kept: others took the room meanwhile\n", n.Lost)
+	}
 	files, bytes, disk := bytesize.Size(n.FileBytes), bytesize.Size(n.IndexBytes), bytesize.Size(n.DiskBytes)
 	fmt.Fprintf(out, "index of %s, %.2f %% of %s, an entry every %d blocks, in %s: %s on disk%s\n",
 		&bytes, 100*float64(n.IndexBytes)/float64(max(n.FileBytes, 1)), &files, o.interval, dir, &disk, besideCopies(n))

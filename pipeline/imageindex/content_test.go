@@ -3,6 +3,7 @@ package imageindex
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -155,6 +156,7 @@ func TestUnusedFilesMakeRoom(t *testing.T) {
 		if c.used {
 			found(t, s)
 			s.touchUsed()
+			s.measureRoom()
 		}
 		kept := fillFrom(t, s, others)
 		s.flushPending()
@@ -206,5 +208,125 @@ func TestUsedFilesAreTouched(t *testing.T) {
 		if used != 1 {
 			t.Errorf("closed: %t: %d of %d files are in use", closed, used, len(names))
 		}
+	}
+}
+
+// A Cache that was full takes records again once there is room for the one that it did not take, and tells once that it was full.
+func TestRoomComesBack(t *testing.T) {
+	dir, told := t.TempDir(), 0
+	old := openedByContent(t, Options{Dir: dir})
+	fill(old)
+	old.Close()
+	size := bytesIn(t, dir)
+	s := openedByContent(t, Options{Dir: dir, MaxBytes: size, Trouble: func(error) { told++ }})
+	for _, c := range []struct {
+		age  time.Duration
+		want int
+	}{{0, 0}, {staleAge + time.Hour, samples}} {
+		age(t, dir, c.age)
+		s.mu.Lock()
+		s.looked = s.looked.Add(-lookAge - time.Second)
+		s.mu.Unlock()
+		s.Find(0, digestOf(99), nil)
+		s.running.Wait()
+		kept := fillFrom(t, s, 7*samples)
+		s.running.Wait()
+		if kept != c.want || told != 1 {
+			t.Errorf("files of %v ago: %d records are taken, told %d times", c.age, kept, told)
+		}
+	}
+	if kept := fillFrom(t, s, 14*samples); kept != 0 {
+		t.Errorf("%d records are taken by a Cache that is full again", kept)
+	}
+	if s.Close(); told != 1 || bytesIn(t, dir) > size {
+		t.Errorf("told %d times, %d bytes of %d", told, bytesIn(t, dir), size)
+	}
+}
+
+// What others wrote meanwhile is not written again, and what finds no room any more is forgotten: the limit is kept, and all that fits.
+func TestTogetherByContent(t *testing.T) {
+	one := t.TempDir()
+	s := openedByContent(t, Options{Dir: one})
+	fill(s)
+	s.Close()
+	size := bytesIn(t, one)
+	for _, c := range []struct {
+		limit  int64
+		first  int // of the records of the other one
+		mine   int // records that are kept, at least
+		atMost int64
+		told   int
+	}{
+		{10 * size, 0, samples, size, 0},                     // the same
+		{10 * size, samples / 2, samples, 2 * size, 0},       // half of them
+		{size + size/2, 7 * samples, samples / 4, 0, 1},      // others, and room for a part
+		{size + headBytes, 7 * samples, 0, size, 1},          // and for none
+		{size + headBytes, 0, samples, size, 0},              // the same, which need none
+		{size + 3*size/4, samples / 2, samples, 2 * size, 0}, // half of them, for whose rest there is room
+	} {
+		dir, told := t.TempDir(), 0
+		o := Options{Dir: dir, MaxBytes: c.limit, Trouble: func(err error) {
+			if told++; !errors.Is(err, ErrFull) {
+				t.Error(err)
+			}
+		}}
+		s := openedByContent(t, o)
+		fill(s)
+		other := openedByContent(t, o)
+		fillFrom(t, other, c.first)
+		other.Close()
+		s.Close()
+		lost, bytes := s.Lost()
+		last := openedByContent(t, Options{Dir: dir})
+		n := found(t, last)
+		if n < c.mine || n+lost != samples || lost == 0 != (bytes == 0) || foundFrom(t, last, c.first) != samples || told != c.told {
+			t.Errorf("%+v: %d records are kept, %d of %d bytes lost, %d of the other's, told %d times", c, n, lost, bytes, foundFrom(t, last, c.first), told)
+		}
+		if all := bytesIn(t, dir); all > c.limit || c.atMost > 0 && all > c.atMost {
+			t.Errorf("%+v: %d bytes", c, all)
+		}
+	}
+}
+
+// Records that are damaged are not in use.
+func TestDamagedIsNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	s := openedByContent(t, Options{Dir: dir})
+	s.Put(0, digestOf(0), wantOf(0))
+	s.Close()
+	name := filesIn(t, dir)[0]
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] ^= 1
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	age(t, dir, staleAge+time.Hour)
+	s = openedByContent(t, Options{Dir: dir, MaxBytes: int64(len(data))})
+	if n := found(t, s); n != 0 {
+		t.Errorf("%d found", n)
+	}
+	s.touchUsed()
+	s.measureRoom()
+	if !s.Put(0, digestOf(0), wantOf(0)) || found(t, s) != 1 {
+		t.Error("a file of damaged records makes no room")
+	}
+}
+
+// A clock that was set back does not make what is written the earlier.
+func TestClockSetBack(t *testing.T) {
+	_, dir, name := filed(t)
+	s := opened(t, Options{Dir: t.TempDir()})
+	later := filepath.Join(dir, s.filePrefix()+"3000000000000000-1"+ending)
+	if err := os.Rename(name, later); err != nil {
+		t.Fatal(err)
+	}
+	s = opened(t, Options{Dir: dir})
+	s.Put(3, digestOf(3), []byte("new"))
+	s.Close()
+	if data, _ := opened(t, Options{Dir: dir}).Find(3, digestOf(3), nil); string(data) != "new" {
+		t.Errorf("found %q", data)
 	}
 }

@@ -22,12 +22,8 @@ func (s *Cache) DiskBytes() int64 {
 func (s *Cache) dropSegments(present map[string]fs.DirEntry) {
 	s.mu.RLock()
 	all := slices.DeleteFunc(slices.Clone(s.segments), func(g segment) bool { return present[g.name] == nil })
-	covered, count := s.table.like(), len(s.segments) // keys that have a record in a later file
+	covered := s.table.like() // keys that have a record in a later file
 	s.mu.RUnlock()
-	if count == s.compared {
-		return // they are those of which each was needed
-	}
-	s.compared = count
 	slices.SortFunc(all, func(a, b segment) int { return strings.Compare(b.name, a.name) })
 	for _, g := range all {
 		if !g.coverKeys(covered) && os.Remove(filepath.Join(s.options.Dir, g.name)) == nil {
@@ -82,8 +78,8 @@ func (s *Cache) leaveFile(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := slices.IndexFunc(s.segments, func(g segment) bool { return g.name == name })
-	if all, ok := s.table.(digests); ok && k >= 0 {
-		s.reportHeld(-all.leave(k))
+	if s.digests != nil && k >= 0 {
+		s.digests.leave(k)
 		s.segments[k].freeMemory()
 	}
 }

@@ -61,29 +61,39 @@ func (s *Cache) keyOf(sample int, digest uint64) uint64 {
 // where it must. Else it is empty, and make says whether Put is worth while. A Cache by content does not ask for the
 // sample.
 func (s *Cache) Find(sample int, digest uint64, buf []byte) (data []byte, make bool) {
-	record, at, found := s.fetchRecord(s.keyOf(sample, digest), buf)
+	data, at, found := s.fetchRecord(s.keyOf(sample, digest), digest, buf)
 	if found {
-		if data, ok := dataOf(record, digest); ok {
-			s.tendIfDue(at)
-			return data, false
-		}
+		s.tendIfDue(at)
+		return data, false
 	}
 	s.tendIfDue(0)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return record[:0], at != nothing && !s.closed && !s.stopped && !s.full
+	return data, at != nothing && s.IsOpen()
 }
 
-// fetchRecord copies a record. The disk that it is read from keeps nobody else waiting.
-func (s *Cache) fetchRecord(key uint64, buf []byte) (record []byte, at place, found bool) {
+// IsOpen reports whether records are taken: neither is the Cache closed or full, nor has writing failed.
+func (s *Cache) IsOpen() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.closed && !s.stopped && !s.full
+}
+
+// fetchRecord copies the data of a record about a file of this digest. The disk that it is read from keeps nobody else
+// waiting.
+func (s *Cache) fetchRecord(key, digest uint64, buf []byte) (data []byte, at place, found bool) {
 	at, records, m := s.keepMemory(key)
 	if at <= nothing {
 		return buf[:0], at, false
 	}
 	defer m.release()
-	record = buf[:0]
-	err := guardFaults(func() { record, found = copyRecord(records, at.offset(), buf) })
-	return record, at, found && err == nil
+	data = buf[:0]
+	err := guardFaults(func() { data, found = copyRecord(records, at.offset(), buf) })
+	if !found || err != nil {
+		return data[:0], at, false
+	}
+	if data, found = dataOf(data, digest); found {
+		m.use()
+	}
+	return data, at, found
 }
 
 // keepMemory finds the records among which that of a key lies, and keeps their memory until m is released.
@@ -95,7 +105,6 @@ func (s *Cache) keepMemory(key uint64) (at place, records []byte, m *memory) {
 	}
 	g := &s.segments[at.segment()]
 	g.memory.hold()
-	g.memory.use()
 	return at, g.records, g.memory
 }
 
@@ -169,7 +178,7 @@ func (s *Cache) takeRoom(n int) bool {
 		need += headBytes + checksumBytes
 	}
 	if need > s.room {
-		s.full = true
+		s.full, s.lacking = true, need
 		s.tendFiles()
 		return false
 	}

@@ -121,15 +121,17 @@ func (s *Cache) adoptSegment(g segment, entries []byte) {
 	defer s.mu.Unlock()
 	s.segments = append(s.segments, g)
 	for key, offset := range entriesOf(entries) {
-		if at := s.table.of(key); at <= nothing || s.segments[at.segment()].yieldsTo(g.name) {
+		if at := s.table.of(key); at <= nothing || s.segments[at.segment()].yieldsTo(g.name, s.byContent) {
 			s.setPlace(key, placeIn(len(s.segments)-1, offset))
 		}
 	}
 }
 
 // yieldsTo reports whether a file says it later than a segment; of one file the later entry counts, and what is not
-// written yet is the latest.
-func (s *segment) yieldsTo(name string) bool { return s.name != "" && s.name <= name }
+// written yet is the latest. By content that need not be written any more.
+func (s *segment) yieldsTo(name string, byContent bool) bool {
+	return s.name <= name && (s.name != "" || byContent)
+}
 
 // memory is the bytes of a file. Nil holds nothing, and does nothing.
 type memory struct {

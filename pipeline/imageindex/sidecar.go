@@ -55,6 +55,9 @@ const (
 	// often they are said to be in use.
 	staleAge = 7 * 24 * time.Hour
 	touchAge = 10 * time.Minute
+	// maxSegments is how many files a Cache has mapped at once: a process has 65,530 maps at most. Further ones are not
+	// looked at.
+	maxSegments = 32_768
 )
 
 // DefaultDir is the folder of a Cache whose Options name none.
@@ -95,8 +98,8 @@ type Cache struct {
 	byContent bool
 	key       [sha256.Size]byte // of the data set, or of all Caches by content with a name
 
-	known    map[string]bool // names of files that are in use or were refused; of the one that tends, as the next
-	compared int             // how many segments there were when files that nobody needs were looked for
+	known  map[string]bool // names of files that are in use or were refused; of the one that tends, as the next
+	latest int64           // what the latest of their names begins with
 
 	mu       sync.RWMutex
 	closed   bool
@@ -105,9 +108,11 @@ type Cache struct {
 	full     bool  // no more is taken; what was gathered is kept
 	toldFull bool  // that it is full
 	room     int64 // of a Cache by content: what may still be gathered
+	lacking  int64 // what the record takes for which there was none
 	tending  bool  // a goroutine is at work
 	looked   time.Time
 	table    table
+	digests  *digests // the table of a Cache by content, else nil
 	segments []segment
 	pending  *pending  // nil: nothing is gathered
 	taken    sync.Cond // pending was, to be written
@@ -143,9 +148,11 @@ func Open(fingerprint string, samples int, options Options) (*Cache, error) {
 }
 
 // OpenByContent finds the records of a name, which are found by the digests of files: whoever has a file with these bytes
-// shares them. It holds some 26 bytes of memory for each record that there is. Else it is as Open.
+// shares them. It holds up to 38 bytes of memory for each record that there is. Who can make files of equal digests can have
+// a record of one found for the other: where those who give files are not to be trusted, the caller must tell them apart
+// by what is in the record. Else it is as Open.
 func OpenByContent(name string, options Options) (*Cache, error) {
-	return open("by content, "+name, digests{}, options)
+	return open("by content, "+name, newDigests(), options)
 }
 
 func open(name string, empty table, options Options) (*Cache, error) {
@@ -154,14 +161,12 @@ func open(name string, empty table, options Options) (*Cache, error) {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
 	s := &Cache{options: o, known: map[string]bool{}, table: empty, looked: time.Now(), key: sha256.Sum256([]byte(name))}
-	_, s.byContent = empty.(digests)
+	s.digests, s.byContent = empty.(*digests)
 	s.taken.L = &s.mu
 	s.reportHeld(s.table.held())
 	s.lookForFiles()
 	s.stopped = o.ReadOnly
-	if s.byContent && !o.ReadOnly {
-		s.room = s.findRoom()
-	}
+	s.measureRoom()
 	return s, nil
 }
 
@@ -181,6 +186,7 @@ func (s *Cache) Close() {
 		return
 	}
 	s.touchUsed()
+	s.lookForFiles()
 	s.flushPending()
 	s.tellFull()
 	s.lookForFiles()
@@ -205,12 +211,24 @@ func (s *Cache) Abandon() {
 	}
 }
 
+func (s *Cache) isClosed() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.closed
+}
+
+func (s *Cache) countSegments() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.segments)
+}
+
 // freeSegments gives all memory back. mu is held.
 func (s *Cache) freeSegments() {
 	for i := range s.segments {
 		s.segments[i].freeMemory()
 	}
-	s.segments, s.table, s.pending = nil, newPlaces(0), nil
+	s.segments, s.table, s.digests, s.pending = nil, newPlaces(0), nil, nil
 	s.reportHeld(-s.held)
 }
 

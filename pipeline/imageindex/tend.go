@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,9 +29,10 @@ func (s *Cache) tendFiles() {
 	s.tending, s.looked = true, time.Now()
 	s.running.Go(func() {
 		s.touchUsed()
-		s.flushPending()
-		s.tellFull()
 		s.lookForFiles()
+		s.flushPending()
+		s.measureRoom()
+		s.tellFull()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.tending = false
@@ -76,18 +79,9 @@ func (s *Cache) touchUsed() {
 	}
 }
 
-// touchFile says that a file is in use. One that was to make room does not any more.
+// touchFile says that a file is in use. Where that cannot be said it is not.
 func (s *Cache) touchFile(name string, now time.Time) {
-	path := filepath.Join(s.options.Dir, name)
-	info, err := os.Lstat(path)
-	if err != nil || os.Chtimes(path, now, now) != nil { // where that cannot be said it is not in use
-		return
-	}
-	if s.makesRoom(info) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.room -= info.Size()
-	}
+	_ = os.Chtimes(filepath.Join(s.options.Dir, name), now, now)
 }
 
 // lookForFiles loads the files of this Cache that it does not know, and removes those that nobody needs. Later names
@@ -97,34 +91,47 @@ func (s *Cache) lookForFiles() {
 	if err != nil {
 		return // there is none yet, or never will be
 	}
-	present := map[string]fs.DirEntry{}
+	present, news := map[string]fs.DirEntry{}, false
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasPrefix(name, s.filePrefix()) || !strings.HasSuffix(name, ending) || !e.Type().IsRegular() {
 			continue
 		}
 		present[name] = e
-		if !s.known[name] {
-			s.known[name] = true
-			s.takeFile(filepath.Join(s.options.Dir, name))
+		if !s.known[name] && s.countSegments() < maxSegments {
+			s.noteName(name)
+			s.takeFile(name)
+			news = true
 		}
 	}
-	s.dropSegments(present)
+	if news || s.isClosed() { // else the files are those of which each was needed, and later ones
+		s.dropSegments(present)
+	}
 	s.countDisk(present)
 }
 
+// noteName notes that a file is known, and when it was written: what this Cache writes is later, whatever the clock says.
+func (s *Cache) noteName(name string) {
+	s.known[name] = true
+	at, _, _ := strings.Cut(strings.TrimPrefix(name, s.filePrefix()), "-")
+	if written, err := strconv.ParseInt(at, 16, 64); err == nil && written < math.MaxInt64/2 {
+		s.latest = max(s.latest, written)
+	}
+}
+
 // takeFile loads a file, and says that it is in use if it is one data set's; a damaged one goes.
-func (s *Cache) takeFile(path string) {
+func (s *Cache) takeFile(name string) {
+	path := filepath.Join(s.options.Dir, name)
 	switch err := s.loadFile(path); {
 	case err == nil && !s.byContent:
-		now := time.Now()
-		_ = os.Chtimes(path, now, now) // where that cannot be said it is not in use
+		s.touchFile(name, time.Now())
 	case errors.Is(err, errDamaged):
 		_ = os.Remove(path) // where that is not allowed somebody else will
 	}
 }
 
-// flushPending writes what was gathered. What cannot be written stays in memory, and nothing more is gathered.
+// flushPending writes what was gathered. What cannot be written stays in memory, and nothing more is gathered; of a Cache
+// by content what finds no room is forgotten.
 func (s *Cache) flushPending() {
 	s.mu.Lock()
 	p := s.pending
@@ -133,6 +140,9 @@ func (s *Cache) flushPending() {
 	stopped := s.stopped
 	s.mu.Unlock()
 	if p == nil || stopped {
+		return
+	}
+	if p = s.trimPending(p); len(p.entries) == 0 {
 		return
 	}
 	path, err := s.writePending(p)
@@ -180,7 +190,7 @@ func (s *Cache) stopKeeping(err error) {
 func (s *Cache) tellFull() {
 	s.mu.Lock()
 	tell := s.full && !s.toldFull && !s.stopped
-	s.toldFull = s.full
+	s.toldFull = s.toldFull || s.full
 	s.mu.Unlock()
 	if tell {
 		s.tellTrouble(fmt.Errorf("%w, %d", ErrFull, s.options.MaxBytes))
@@ -200,7 +210,7 @@ func (s *Cache) writePending(p *pending) (path string, err error) {
 	if err := s.makeRoom(int64(len(head) + len(p.records))); err != nil {
 		return "", err
 	}
-	f, err := s.options.create(filepath.Join(s.options.Dir, fmt.Sprintf("%s%016x-*%s", s.filePrefix(), time.Now().UnixNano(), unfinished)))
+	f, err := s.options.create(filepath.Join(s.options.Dir, fmt.Sprintf("%s%016x-*%s", s.filePrefix(), max(time.Now().UnixNano(), s.latest+1), unfinished)))
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +221,7 @@ func (s *Cache) writePending(p *pending) (path string, err error) {
 	err = errors.Join(err, f.Close())
 	path = strings.TrimSuffix(f.Name(), unfinished) + ending
 	if err == nil {
-		s.known[filepath.Base(path)] = true
+		s.noteName(filepath.Base(path))
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
@@ -262,6 +272,21 @@ func (s *Cache) makesRoom(f fs.FileInfo) bool {
 		return time.Since(f.ModTime()) > staleAge
 	}
 	return !strings.HasPrefix(f.Name(), s.filePrefix())
+}
+
+// measureRoom finds out what a Cache by content may still gather. One that was full takes records again once there is room
+// for the one that it did not take.
+func (s *Cache) measureRoom() {
+	if !s.byContent || s.options.ReadOnly {
+		return
+	}
+	room := s.findRoom()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pending; p != nil {
+		room -= int64(headBytes + len(p.entries) + checksumBytes + len(p.records))
+	}
+	s.room, s.full = room, s.full && room < s.lacking
 }
 
 // findRoom is how many bytes may be added to the files of a Cache by content that make no room.
