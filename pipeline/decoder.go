@@ -106,7 +106,7 @@ func (d *decoder) beginSample(j *Job, s order.Sample, policy []byte, k *worker) 
 	if from, err = d.parse(j, k); err != nil {
 		return nil, size{}, err
 	}
-	d.countMissingCopy(j, k)
+	d.countWithoutCopy(j, k)
 	for i := range all {
 		all[i].Follow(policy)
 		all[i].w, all[i].h, err = all[i].Begin(from.w, from.h, s)

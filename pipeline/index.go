@@ -46,6 +46,8 @@ type IndexUse struct {
 	// MissingCopies are those of Hits and Misses that were decoded without a copy though files like theirs have one, and of
 	// which none was made on the way: there was no room for it. MissingCopyBytes is what their files have.
 	MissingCopies, MissingCopyBytes int64
+	// MadeCopies are those of Hits and Misses of which a copy was made on the way, which takes time once.
+	MadeCopies int64
 }
 
 // Decoded is how many pictures are counted.
@@ -61,12 +63,13 @@ const (
 	countedMisses
 	countedMissing
 	countedMissingBytes
+	countedMade
 	countedKinds
 )
 
 // Use is all counts.
 func (c *IndexCounts) Use() IndexUse {
-	return IndexUse{c.Hits(), c.Copies(), c.Misses(), c.MissingCopies(), c.of(countedMissingBytes)}
+	return IndexUse{c.Hits(), c.Copies(), c.Misses(), c.MissingCopies(), c.of(countedMissingBytes), c.MadeCopies()}
 }
 
 // Hits is how many had an index that is no copy.
@@ -80,6 +83,9 @@ func (c *IndexCounts) Misses() int64 { return c.of(countedMisses) }
 
 // MissingCopies is how many could have had a copy; see IndexUse.
 func (c *IndexCounts) MissingCopies() int64 { return c.of(countedMissing) }
+
+// MadeCopies is of how many a copy was made on the way.
+func (c *IndexCounts) MadeCopies() int64 { return c.of(countedMade) }
 
 func (c *IndexCounts) of(kind int) int64 {
 	if c == nil {
@@ -103,9 +109,13 @@ func (c *IndexCounts) count(data []byte) {
 	c.counts[kind].Add(1)
 }
 
-// countMissingCopy counts a picture of a file of so many bytes that could have had a copy.
-func (c *IndexCounts) countMissingCopy(bytes int) {
+// countWithoutCopy counts a picture of a file of so many bytes that could have had a copy, which is made now or not.
+func (c *IndexCounts) countWithoutCopy(bytes int, made bool) {
 	if c == nil {
+		return
+	}
+	if made {
+		c.counts[countedMade].Add(1)
 		return
 	}
 	c.counts[countedMissing].Add(1)
@@ -375,11 +385,11 @@ func (d *decoder) useIndex(j *Job, k *worker) {
 	d.codec.UseIndex(k.found, interval)
 }
 
-// countMissingCopy counts the parsed file where it is decoded without a copy that it could have, and none is made of it.
-func (d *decoder) countMissingCopy(j *Job, k *worker) {
-	if k.store != nil && !k.making.copies && d.codec.LacksCopy() {
-		j.p.indexes.index.Counts.countMissingCopy(len(k.file))
-		k.want.index.countMissingCopy(len(k.file))
+// countWithoutCopy counts the parsed file where it is decoded without a copy that it could have.
+func (d *decoder) countWithoutCopy(j *Job, k *worker) {
+	if k.store != nil && d.codec.LacksCopy() {
+		j.p.indexes.index.Counts.countWithoutCopy(len(k.file), k.making.copies)
+		k.want.index.countWithoutCopy(len(k.file), k.making.copies)
 	}
 }
 

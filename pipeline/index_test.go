@@ -631,7 +631,7 @@ func TestIndexCounts(t *testing.T) {
 	}
 }
 
-// Pictures that could have had a copy are counted with the bytes of their files, in all and of each batch: not those that have one, or have it made.
+// Pictures that could have had a copy are counted with the bytes of their files, in all and of each batch: apart those that have it made, and not those that have one.
 func TestMissingCopies(t *testing.T) {
 	dir, progressive, lossy := copiedFolder(t)
 	pictures, bytes, cache := int64(progressive+lossy), int64(0), t.TempDir()
@@ -655,7 +655,7 @@ func TestMissingCopies(t *testing.T) {
 	}{
 		{"first", 0, IndexUse{MissingCopies: pictures, MissingCopyBytes: bytes}},
 		{"with other indexes", 0, IndexUse{Hits: 20, MissingCopies: pictures, MissingCopyBytes: bytes}},
-		{"made on the way", 1 << 30, IndexUse{Hits: 20}},
+		{"made on the way", 1 << 30, IndexUse{Hits: 20, MadeCopies: pictures}},
 		{"with copies", 0, IndexUse{Hits: 18, Copies: pictures}},
 	} {
 		p, err := Open(Options{Index: &IndexOptions{Dir: cache, CopyBytes: c.copies, Counts: new(IndexCounts)}})

@@ -48,8 +48,8 @@ type Options struct {
 	// Cores that this process may use are told to watchers, and what GPUs says, if it is set.
 	Cores float64
 	GPUs  func() []*pb.GpuStatus
-	// Warnings are told to the program of the first Loader that connects.
-	Warnings []string
+	// Warnings, if set, are told to the program of the first Loader that connects, or gets a batch after they came up.
+	Warnings *Warnings
 }
 
 // Plan is what a Loader asks for.
@@ -104,7 +104,6 @@ type Agent struct {
 	mu      sync.Mutex
 	loaders map[*loader]struct{}
 	running sync.WaitGroup
-	warned  sync.Once
 }
 
 // New returns an agent that is not running yet.
@@ -113,15 +112,6 @@ func New(o Options) *Agent {
 	a := &Agent{options: o, host: host, loaders: map[*loader]struct{}{}}
 	a.source = newSource(a)
 	return a
-}
-
-// sendWarnings tells the first Loader's program of Options.Warnings.
-func (a *Agent) sendWarnings(l *loader) {
-	a.warned.Do(func() {
-		for _, w := range a.options.Warnings {
-			l.sendNotice("warning", w)
-		}
-	})
 }
 
 // Run serves until the control socket closes, the trainer ends or ctx does, and returns when everything it started has

@@ -120,6 +120,7 @@ func (l *loader) deliverBatch(b *delivery, r client.Result) {
 	packet := l.resultPacket(b, r)
 	b.slots.spares.returnBuffer(b.spare)
 	b.slots.endUse()
+	l.agent.options.Warnings.sendTo(l)
 	l.outbox.queuePacket(packet)
 }
 

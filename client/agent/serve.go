@@ -15,7 +15,7 @@ func (l *loader) serveSocket(ctx context.Context) {
 	defer stop()
 	var writer sync.WaitGroup
 	writer.Go(l.outbox.writePackets)
-	l.agent.sendWarnings(l)
+	l.agent.options.Warnings.sendTo(l)
 	err := l.readPackets(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.agent.options.Log.Error("a Loader's socket", "error", err)

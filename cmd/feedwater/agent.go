@@ -233,7 +233,9 @@ func runAgent(ctx context.Context) error {
 	defer closeLists()
 	pixels := pixelcache.New(int64(o.keep))
 	defer pixels.Close()
-	index := o.openIndex(o.lists.dir, log, nil)
+	warnings := new(agent.Warnings)
+	warnings.Add(slices.Concat(environmentWarnings(agentCommand, os.Environ()), o.warnings(o.lists.dir), o.lists.warnings())...)
+	index := o.openIndex(o.lists.dir, log, nil, func(what string) { warnings.Add(what) })
 	own := newLocalPipelines(log, c, local.Options{
 		Lists: lists, Tables: given, Index: index, Pixels: pixels, Tracer: spans.Tracer(),
 	})
@@ -244,7 +246,7 @@ func runAgent(ctx context.Context) error {
 		own.Close()
 		logHanging(own.Storage().States(), log)
 	}()
-	a := o.newAgentFor(trainer, own, log, float64(c.all), readings)
+	a := o.newAgentFor(trainer, own, log, float64(c.all), readings, warnings)
 	stop := o.serveStatus(ctx, a, metrics.Kept("agent", pixels, countsOf(index)), log)
 	defer stop()
 	end.beforeForce(stop)
@@ -254,7 +256,7 @@ func runAgent(ctx context.Context) error {
 
 // newAgentFor is the agent of the trainer that started this process, with that trainer's pidfd. cores is how many this
 // process may use.
-func (o *agentOptions) newAgentFor(trainer *os.File, own *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings) *agent.Agent {
+func (o *agentOptions) newAgentFor(trainer *os.File, own *localPipelines, log *slog.Logger, cores float64, readings *gpus.Readings, warnings *agent.Warnings) *agent.Agent {
 	return agent.New(agent.Options{
 		Control:    os.NewFile(agentControlFD, "control"),
 		Trainer:    trainer,
@@ -266,7 +268,7 @@ func (o *agentOptions) newAgentFor(trainer *os.File, own *localPipelines, log *s
 		Build:      buildOf(),
 		Cores:      cores,
 		GPUs:       readings.LatestStatus,
-		Warnings:   slices.Concat(environmentWarnings(agentCommand, os.Environ()), o.warnings(o.lists.dir), o.lists.warnings()),
+		Warnings:   warnings,
 	})
 }
 

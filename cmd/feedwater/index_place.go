@@ -61,9 +61,9 @@ func (p *indexPlace) warnings(cacheDir string) []string {
 	return roomWarnings(ownLimit{"index-limit", p.limit, standardIndex, dir}, ownLimit{"index-copies", p.copies, 0, dir})
 }
 
-// openIndex is nil where none is wanted. What goes wrong is logged, each kind once; hold, if there is one, is told of the memory
-// that indexes take.
-func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64)) *pipeline.IndexOptions {
+// openIndex is nil where none is wanted. What goes wrong is logged, each kind once, and told to people by tell, if there
+// is one; hold, if there is one, is told of the memory that indexes take.
+func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64), tell func(string)) *pipeline.IndexOptions {
 	if p.dir == indexOff {
 		return nil
 	}
@@ -72,6 +72,9 @@ func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int6
 		what := indexTrouble(err)
 		if _, again := told.LoadOrStore(what, true); !again {
 			log.Warn(what, "err", err)
+			if tell != nil {
+				tell(what + ": " + err.Error())
+			}
 		}
 	}}
 }

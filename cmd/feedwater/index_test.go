@@ -97,14 +97,15 @@ func TestNodesIndexOnTheirWay(t *testing.T) {
 
 func TestIndexPlace(t *testing.T) {
 	t.Setenv("FEEDWATER_INDEX", "off")
-	if p, err := agentOptionsFromEnvironment(); err != nil || p.openIndex("", slog.Default(), nil) != nil {
+	if p, err := agentOptionsFromEnvironment(); err != nil || p.openIndex("", slog.Default(), nil, nil) != nil {
 		t.Error("off is not off", err)
 	}
 	t.Setenv("FEEDWATER_INDEX", "/there")
 	t.Setenv("FEEDWATER_INDEX_LIMIT", "5MB")
 	p, err := agentOptionsFromEnvironment()
 	var log bytes.Buffer
-	x := p.openIndex("/cache", slog.New(slog.NewTextHandler(&log, nil)), nil)
+	var told []string
+	x := p.openIndex("/cache", slog.New(slog.NewTextHandler(&log, nil)), nil, func(what string) { told = append(told, what) })
 	if err != nil || x.Dir != "/there" || x.MaxBytes != 5e6 {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -113,11 +114,14 @@ func TestIndexPlace(t *testing.T) {
 	if strings.Count(log.String(), "FEEDWATER_INDEX_LIMIT") != 1 {
 		t.Errorf("logged %s", log.String())
 	}
+	if len(told) != 1 || !strings.HasSuffix(told[0], "FEEDWATER_INDEX_LIMIT, raises that: "+imageindex.ErrFull.Error()) {
+		t.Errorf("told %q", told)
+	}
 	t.Setenv("FEEDWATER_INDEX_LIMIT", "many")
 	if _, err := agentOptionsFromEnvironment(); err == nil || !strings.Contains(err.Error(), "FEEDWATER_INDEX_LIMIT") {
 		t.Errorf("%v", err)
 	}
-	if x := (&indexPlace{}).openIndex("/cache", slog.Default(), nil); x.Dir != "/cache/index" {
+	if x := (&indexPlace{}).openIndex("/cache", slog.Default(), nil, nil); x.Dir != "/cache/index" {
 		t.Errorf("%+v", x)
 	}
 }

@@ -187,7 +187,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	defer closeLists()
 	pixels := pixelcache.New(int64(o.keep))
 	defer pixels.Close()
-	index := o.indexes.openIndex(o.lists.dir, log, limit.addHeld)
+	index := o.indexes.openIndex(o.lists.dir, log, limit.addHeld, nil)
 	p, err := o.openPipeline(pixels, index, log)
 	if err != nil {
 		return err

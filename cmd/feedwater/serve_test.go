@@ -567,7 +567,7 @@ func TestMemoryLimitCountsIndexes(t *testing.T) {
 	defer limit.restoreLimit()
 	const gathered, samples = 8 << 20, 1_200_000
 	place := indexPlace{dir: t.TempDir()}
-	index := place.openIndex("", slog.New(slog.DiscardHandler), limit.addHeld)
+	index := place.openIndex("", slog.New(slog.DiscardHandler), limit.addHeld, nil)
 	for _, name := range []string{"a", "b"} {
 		store, err := imageindex.Open(name, samples, imageindex.Options{Dir: index.Dir, Hold: index.Hold})
 		if err != nil {

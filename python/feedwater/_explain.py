@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ._agent.index_use import NO_USE, IndexUse
 from ._agent.plan_info import PlanInfo
 from ._arguments.checks import run_length_of
+from ._common.constants import COPY_SHARE
 from ._config import Config
 
 if TYPE_CHECKING:
@@ -41,10 +42,13 @@ def _describe_index(use: IndexUse) -> list[str]:
         return []
     hits, copies, misses, missing = (f"{100 * count / use.decoded:.0f} %" for count in use[:4])
     line = f"index     of {use.decoded:,} pictures decoded so far {hits} had an index, {copies} a copy, {misses} none"
-    if not use.missing_copies:
-        return [line]
-    room = "--index-copies or FEEDWATER_INDEX_COPIES gives room: docs/image-index.md"
-    return [line, f"          {missing} could have had a copy, which decodes faster; {room}"]
+    lines = [line]
+    if use.made_copies:
+        lines.append(f"          {use.made_copies:,} had their copy made on the way, which is slow once")
+    if use.missing_copies >= COPY_SHARE * use.decoded:
+        room = "--index-copies or FEEDWATER_INDEX_COPIES gives room: docs/image-index.md"
+        lines.append(f"          {missing} could have had a copy, which decodes faster; {room}")
+    return lines
 
 
 def _describe_price(stage: Stage | None) -> list[str]:

@@ -491,13 +491,17 @@ class Loader(DataLoaderAttributes, Generic[B]):
         """
         from .doctor.live import of_stats
 
-        return of_stats(self.stats(), elsewhere=bool(self._config.nodes), samples=self._samples)
+        return of_stats(self.stats(), elsewhere=bool(self._config.nodes), pictures=self._pictures)
 
     @property
-    def _samples(self) -> int:
-        """Of the data set; 0 while that is not known."""
+    def _pictures(self) -> dict[str, Any]:
+        """For the doctor: what indexes those of the batches had, how many the data set has, 0 while that is not known,
+        its folder, and the room for copies.
+        """
         opened = self._engine.feed.session.opened
-        return 0 if opened is None else opened.samples
+        samples = 0 if opened is None else opened.samples
+        room = os.environ.get("FEEDWATER_INDEX_COPIES", "")
+        return {"use": self.stats().index, "samples": samples, "folder": self._config.source.folder, "room": room}
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

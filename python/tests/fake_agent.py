@@ -309,8 +309,8 @@ class Loader:
             details["stores"] = self.spec["later_stores"]
         text = json.dumps(details).encode() if details else b""
         window = self.spec.get("window", 4)
-        use = self.spec.get("index", (0, 0, 0, 0, 0))
-        self.sock.send(b"D" + struct.pack("<QIIIIIIIIQ", ident, slot, count, window, len(text), *use) + text)
+        use = (*self.spec.get("index", ()), *[0] * 6)[:6]
+        self.sock.send(b"D" + struct.pack("<QIIIIIIIIQI", ident, slot, count, window, len(text), *use) + text)
         return self.faults.at("done")
 
     def images(self, ident, memory, base, place, epoch, refs, details):

@@ -155,7 +155,9 @@ def test_a_node_counts_what_has_an_index(
     assert first_misses > misses - first_misses  # those that can have none are few
 
 
-def test_who_lacks_copies_hears_of_it(nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_lacks_copies_hears_of_it(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """From the codec to the trainer's counts, of a node and here."""
     pictures = tmp_path / "data" / "class"
     pictures.mkdir(parents=True)
@@ -174,11 +176,22 @@ def test_who_lacks_copies_hears_of_it(nodes: Any, tmp_path: Path, monkeypatch: p
         assert "40 % could have had a copy" in loader.explain()
         stop_agent()
     assert nodes.running[0].metric("feedwater_node_image_index_missing_copies_total") >= 4
+    assert not any("copies of pictures" in said for said in caplog.messages)
+    caplog.clear()
+    monkeypatch.setenv("FEEDWATER_INDEX_COPIES", "1kB")
+    loader, full = make(pictures.parent), "copies of pictures take as much as they may"
+    while not caplog.messages and loader.stats().batches < 100:
+        list(loader)
+    list(loader)
+    assert [full in said for said in caplog.messages] == [True], "once"
+    stop_agent()
     monkeypatch.setenv("FEEDWATER_INDEX_COPIES", "1GiB")
     loader = make(pictures.parent)
     while not loader.stats().index.copies and loader.stats().batches < 100:
         list(loader)
-    assert loader.stats().index.copies and not loader.stats().index.missing_copies
+    use = loader.stats().index
+    assert use.copies and not use.missing_copies
+    assert 2 <= use.made_copies <= use.decoded - use.copies
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 500])

@@ -256,11 +256,43 @@ def test_a_loader_of_ours(doctor: Doctor, fake: Any) -> None:
     assert doctor.verdict["evidence"]["missing_copies"] == 0.0
 
 
-def test_a_loader_whose_pictures_lack_copies(doctor: Doctor, fake: Any) -> None:
+def test_a_loader_whose_pictures_lack_copies(doctor: Doctor, fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fake.set(index=(0, 1, 3, 3, 3000))
+    monkeypatch.setenv("FEEDWATER_INDEX_COPIES", "5kB")
     done = doctor.run(sys.executable, doctor.script(OURS), str(fake.data))
     evidence = doctor.verdict["evidence"]
-    assert (evidence["missing_copies"], evidence["all_copies_bytes"]) == (0.75, 100 * 1250), done.stderr
+    assert (evidence["missing_copies"], evidence["all_copies_bytes"]) == (0.75, 100 * 1500), done.stderr
+    assert (evidence["folder"], evidence["room"]) == (str(fake.data), "5kB")
+
+
+FORMATS = """
+import io, sys, time, PIL.Image
+counts = sys.modules["_feedwater.doctor.probe.pictures"].counts
+picture = PIL.Image.effect_noise((400, 300), 50).convert("RGB")
+for name, options in [("JPEG", {}), ("PNG", {}), ("WEBP", {}), ("GIF", {}), ("AVIF", {}), ("JPEG2000", {}), ("BMP", {}),
+                      ("TIFF", {"compression": "tiff_lzw"}), ("TIFF", {}), ("ICO", {"sizes": [(200, 150)]})]:
+    file = io.BytesIO()
+    picture.save(file, name, **options)
+    PIL.Image.open(file).load()  # which imports
+    before, began = counts.copy(), time.thread_time_ns()
+    opened = PIL.Image.open(file)  # which loads an ICO
+    opened.load()
+    took = time.thread_time_ns() - began
+    opened.load(), opened.crop((0, 0, 9, 9)).load()
+    new = {key: counts[key] - before[key] for key in counts}
+    assert (new["decoded"], new["broken"], new["pixels"]) == (1, 0, opened.width * opened.height), (name, new)
+    assert 0.5 * took - 100_000 < new["decode_ns"] < 1.1 * took + 100_000, (name, new, took)
+class Own(PIL.ImageFile.ImageFile):
+    load = None
+assert Own.load is None
+print("all formats")
+"""
+
+
+def test_whole_loads_are_timed(doctor: Doctor) -> None:
+    """Of formats too that decode in a load of their own, once each."""
+    done = doctor.run(sys.executable, doctor.script(FORMATS))
+    assert done.stdout == "all formats\n", done.stderr
 
 
 OURS_OF_TORCHVISION = """

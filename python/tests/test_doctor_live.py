@@ -159,8 +159,10 @@ def test_of_counters() -> None:
     assert late.ceiling == pytest.approx(1 / 0.6)
     assert late.actions[-1].do.startswith("feedwater nodes")
     slow = replace(COUNTED, index=IndexUse(misses=1000, missing_copies=1000, missing_copy_bytes=10**8))
-    advised = live.of_stats(slow, elsewhere=False, samples=50_000).actions
-    assert [action.do[:28] for action in advised] == ["FEEDWATER_INDEX_COPIES=6GiB,", "feedwater nodes (data made e"]
+    pictures = {"use": slow.index, "samples": 50_000, "folder": "/data"}
+    advised = live.of_stats(slow, elsewhere=False, pictures=pictures).actions
+    assert [action.do[:28] for action in advised] == ["FEEDWATER_INDEX_COPIES=7GiB,", "feedwater nodes (data made e"]
+    assert "`feedwater index /data --index-copies 7GiB`" in advised[0].do
     far = of(elsewhere=True)
     assert (far.cause, far.actions[0].do) == ("few-nodes", "more nodes: 1.7 times as many, if all are busy")
     empty = of(elsewhere=True, wait_s=9.99)

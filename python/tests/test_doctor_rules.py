@@ -148,16 +148,19 @@ def test_copies_of_a_loader_of_ours_are_better_made_by_it() -> None:
 
 
 def test_room_for_copies_comes_before_nodes() -> None:
-    here = replace(FIRES["few-nodes"], data="folder", missing_copies=0.9, all_copies_bytes=3.1e9)
+    here = replace(FIRES["few-nodes"], data="folder", missing_copies=0.9, all_copies_bytes=3.1e9, folder="/d ir")
     far = replace(here, data="nodes")
     first, second = judge_loop(here).actions
     assert first.do.startswith("FEEDWATER_INDEX_COPIES=3GiB, for this data set: 90 % of the pictures are lossy WebP or")
-    assert "`feedwater index --index-copies 3GiB`" in first.do and first.gain is None
+    assert first.do.endswith("; `feedwater index '/d ir' --index-copies 3GiB` makes them ahead") and first.gain is None
+    for unknown in ("", "/\udcff"):
+        assert "feedwater index" not in judge_loop(replace(here, folder=unknown)).actions[0].do
     assert second.do.startswith("feedwater nodes")
     first, second, _ = judge_loop(far).actions
     assert first.do.startswith("--index-copies 3GiB on each node, for this data set") and second.do.startswith(
         "more no"
     )
+    assert "; `feedwater index` there, with this and the folder that the node serves, makes them ahead" in first.do
     assert "1. --index-copies 3GiB on each node" in str(judge_loop(far))
     for few in (replace(here, missing_copies=0.2), replace(far, missing_copies=0.2)):
         assert not any("copies" in action.do for action in judge_loop(few).actions)
@@ -169,11 +172,46 @@ def test_room_for_copies_comes_before_nodes() -> None:
         )
 
 
+@pytest.mark.parametrize("room", ["100MiB", "104857600", "104857600B", "0.09765625 GiB"])
+def test_room_for_copies_that_is_used_up(room: str) -> None:
+    full = replace(
+        FIRES["few-nodes"], data="folder", missing_copies=0.9, more_copies_bytes=450.0 * 2**20, folder="/d", room=room
+    )
+    do = judge_loop(full).actions[0].do
+    assert do.startswith("FEEDWATER_INDEX_COPIES=600MiB: 90 % of the pictures") and f"the {room} that are set" in do
+    assert "have no room for more, or the folder cannot be written" in do and "FEEDWATER_AGENT_LOG_FILE" in do
+    assert judge_loop(replace(full, more_copies_bytes=0.0)).actions[0].do.startswith("FEEDWATER_INDEX_COPIES=BYTES:")
+    assert judge_loop(replace(full, data="nodes")).actions[0].do.startswith("--index-copies"), (
+        "the variable is not theirs"
+    )
+    for none in ("", "0", "nonsense"):
+        assert "for this data set" in judge_loop(replace(full, room=none)).actions[0].do
+
+
+def test_copies_that_are_being_made_are_noted() -> None:
+    """A loop waits for them in that epoch alone, whatever else there is to do."""
+    made = replace(FIRES["few-nodes"], **copy_facts(IndexUse(misses=100, made_copies=90)))
+    [note] = [note for note in judge_loop(made).notes if "copies" in note]
+    assert note.startswith("copies of 90 % of the pictures were made on the way") and "judge again then" in note
+    assert not any("copies" in action.do for action in judge_loop(made).actions)
+    assert not any("copies" in note for note in judge_loop(replace(made, made_copies=0.2)).notes)
+
+
 def test_what_copies_take() -> None:
-    assert copy_facts(IndexUse(), 1000) == {"missing_copies": 0.0, "all_copies_bytes": 0.0}
+    nothing = {
+        "missing_copies": 0.0,
+        "made_copies": 0.0,
+        "more_copies_bytes": 0.0,
+        "all_copies_bytes": 0.0,
+        "folder": "/d",
+        "room": "5kB",
+    }
+    assert copy_facts(IndexUse(), 1000, "/d", "5kB") == nothing
     assert copy_facts(IndexUse(missing_copies=1), 1000)["missing_copies"] == 0.0, "a node that tells nonsense"
     half = IndexUse(hits=20, copies=30, misses=50, missing_copies=50, missing_copy_bytes=50 * 1000)
-    assert copy_facts(half, 1000) == {"missing_copies": 0.5, "all_copies_bytes": 1000 * 0.8 * 1250}
+    facts = copy_facts(half, 1000)
+    assert facts["more_copies_bytes"] == 1000 * 0.5 * 1500
+    assert (facts["missing_copies"], facts["all_copies_bytes"]) == (0.5, 1000 * 0.8 * 1500), "at quality 20"
 
 
 def test_ready_steps_are_the_judge_of_what_is_to_gain() -> None:

@@ -1078,22 +1078,24 @@ def test_explain(fake: Any) -> None:
 
 
 def test_what_indexes_pictures_had(fake: Any) -> None:
-    fake.set(index=(1, 2, 7, 3, 500))
+    fake.set(index=(1, 2, 7, 3, 500, 4))
     loader = fake.loader()
     assert loader.stats().index == IndexUse() and "index  " not in loader.explain(), "before the first batch"
     batches = len(list(loader))
-    assert loader.stats().index == IndexUse(*(batches * n for n in (1, 2, 7, 3, 500)))
+    assert loader.stats().index == IndexUse(*(batches * n for n in (1, 2, 7, 3, 500, 4)))
     [line] = [n for n, line in enumerate(loader.explain().splitlines()) if line.startswith("index  ")]
-    told = " ".join(loader.explain().splitlines()[line : line + 2])
+    told = " ".join(loader.explain().splitlines()[line : line + 3])
     assert "of 100 pictures decoded so far 10 % had an index, 20 % a copy, 70 % none" in told
+    assert "70 % none 40 had their copy made on the way, which is slow once 30 % could" in " ".join(told.split())
     assert "30 % could have had a copy" in told and "FEEDWATER_INDEX_COPIES" in told
 
 
-def test_nothing_is_said_of_copies_that_nothing_lacks(fake: Any) -> None:
-    fake.set(index=(10, 0, 0, 0, 0))
-    loader = fake.loader()
-    next(iter(loader))
-    assert "100 % had an index" in loader.explain() and "could have had" not in loader.explain()
+def test_nothing_is_said_of_copies_that_next_to_nothing_lacks(fake: Any) -> None:
+    for missing in (0, 2):
+        fake.set(index=(10, 0, 0, missing, 2000))
+        with fake.loader() as loader:
+            next(iter(loader))
+            assert "100 % had an index" in loader.explain() and "could have had" not in loader.explain()
 
 
 def test_classes_and_sizes(fake: Any) -> None:

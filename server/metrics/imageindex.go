@@ -13,5 +13,6 @@ func newIndexMetrics(program string, c *pipeline.IndexCounts) []prometheus.Colle
 		newProgramCounter(program, "image_index_copies_total", "Pictures that had a copy for an index.", c.Copies),
 		newProgramCounter(program, "image_index_misses_total", "Pictures that had no index.", c.Misses),
 		newProgramCounter(program, "image_index_missing_copies_total", "Pictures that were decoded without a copy that they could have, for want of room for it.", c.MissingCopies),
+		newProgramCounter(program, "image_index_made_copies_total", "Pictures that were decoded without a copy, of which one was made on the way.", c.MadeCopies),
 	}
 }

@@ -2101,8 +2101,10 @@ type IndexUse struct {
 	// their files.
 	MissingCopies    uint32 `protobuf:"varint,4,opt,name=missing_copies,json=missingCopies,proto3" json:"missing_copies,omitempty"`
 	MissingCopyBytes uint64 `protobuf:"varint,5,opt,name=missing_copy_bytes,json=missingCopyBytes,proto3" json:"missing_copy_bytes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Those of hits and misses of which a copy was made on the way, which takes time once.
+	MadeCopies    uint32 `protobuf:"varint,6,opt,name=made_copies,json=madeCopies,proto3" json:"made_copies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *IndexUse) Reset() {
@@ -2166,6 +2168,13 @@ func (x *IndexUse) GetMissingCopies() uint32 {
 func (x *IndexUse) GetMissingCopyBytes() uint64 {
 	if x != nil {
 		return x.MissingCopyBytes
+	}
+	return 0
+}
+
+func (x *IndexUse) GetMadeCopies() uint32 {
+	if x != nil {
+		return x.MadeCopies
 	}
 	return 0
 }
@@ -4088,13 +4097,15 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06errors\x18\x03 \x03(\v2\x19.feedwater.v1.SampleErrorR\x06errors\x12!\n" +
 	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\x12%\n" +
 	"\x0equeued_seconds\x18\x05 \x01(\x01R\rqueuedSeconds\x12,\n" +
-	"\x05index\x18\x06 \x01(\v2\x16.feedwater.v1.IndexUseR\x05index\"\xa3\x01\n" +
+	"\x05index\x18\x06 \x01(\v2\x16.feedwater.v1.IndexUseR\x05index\"\xc4\x01\n" +
 	"\bIndexUse\x12\x12\n" +
 	"\x04hits\x18\x01 \x01(\rR\x04hits\x12\x16\n" +
 	"\x06copies\x18\x02 \x01(\rR\x06copies\x12\x16\n" +
 	"\x06misses\x18\x03 \x01(\rR\x06misses\x12%\n" +
 	"\x0emissing_copies\x18\x04 \x01(\rR\rmissingCopies\x12,\n" +
-	"\x12missing_copy_bytes\x18\x05 \x01(\x04R\x10missingCopyBytes\"\xb5\x01\n" +
+	"\x12missing_copy_bytes\x18\x05 \x01(\x04R\x10missingCopyBytes\x12\x1f\n" +
+	"\vmade_copies\x18\x06 \x01(\rR\n" +
+	"madeCopies\"\xb5\x01\n" +
 	"\vSampleError\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\rR\x06offset\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x10\n" +

@@ -33,7 +33,7 @@ Upcoming = Callable[[int, int], "Step | None"]
 """The step at or after a place (epoch, start) on the way ahead; None if it is not known yet."""
 
 MOST_POLICIES = 512
-_DONE = struct.Struct("<xQ8xIIIIIIQ")
+_DONE = struct.Struct("<xQ8xIIIIIIQI")
 _ID = struct.Struct("<xQ")
 _RETURNED = struct.Struct("<cQd")
 

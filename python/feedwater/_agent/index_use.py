@@ -20,6 +20,8 @@ class IndexUse(NamedTuple):
     """Those of hits and misses that were decoded without a copy though files like theirs have one, for want of room."""
     missing_copy_bytes: int = 0
     """Of their files."""
+    made_copies: int = 0
+    """Those of hits and misses of which a copy was made on the way, which takes time once."""
 
     @property
     def decoded(self) -> int:

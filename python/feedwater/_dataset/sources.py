@@ -110,6 +110,12 @@ class Source:
         return escape_name(self.local or "/".join(filter(None, (self.root, self.path))))
 
     @property
+    def folder(self) -> str:
+        """What `feedwater index` on this machine reads the same pictures from; empty: nothing that is known."""
+        listed = self.root or self.table is not None or self.program is not None
+        return self.local or ("" if listed else self.path)
+
+    @property
     def may_have_values(self) -> bool:
         """Whether samples may have more than a picture and a label. Of most paths only the agent finds out."""
         if self.image is not None or self.program is not None:

@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter, perf_counter_ns
@@ -63,8 +63,8 @@ def diagnose(dataloader: Any, step: Callable[[Any], Any], *, steps: int = 100, w
     return curve.apply_curve(judge_loop(s), times)
 
 
-def of_stats(stats: Stats, *, elsewhere: bool, samples: int = 0) -> Verdict:
-    """Of a feedwater.Loader, by its own counters. elsewhere: nodes make its batches; samples: of its data set."""
+def of_stats(stats: Stats, *, elsewhere: bool, pictures: Mapping[str, Any] | None = None) -> Verdict:
+    """Of a feedwater.Loader, by its own counters. elsewhere: nodes make its batches; pictures: Loader._pictures."""
     if stats.batches < LEAST_ROWS or not stats.step_s:
         return Verdict("unknown", "too-short", f"{stats.batches} batches; it takes {LEAST_ROWS}")
     gpu = stats.idle_unknown != NO_GPU
@@ -82,7 +82,7 @@ def of_stats(stats: Stats, *, elsewhere: bool, samples: int = 0) -> Verdict:
         fetches=0,
         host=False,
         broken=(stats.skipped + stats.substituted) / max(1, stats.samples),
-        **copy_facts(stats.index, samples),
+        **copy_facts(**(pictures or {"use": stats.index})),
     )
     return judge_loop(s)
 

@@ -43,8 +43,12 @@ def measure_run(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
         **_fetch_facts(run, loop),
         **_machine_facts(run, siblings),
         **_look_facts(run.about),
-        **copy_facts(IndexUse(*loop.get("index", ())), loop.get("samples", 0)),
+        **_copy_facts(**loop.get("pictures", {})),
     )
+
+
+def _copy_facts(use: Sequence[int] = (), **known: Any) -> dict[str, Any]:
+    return copy_facts(IndexUse(*use), **known)
 
 
 def _loader_facts(about: dict[str, Any], loop: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from .._common.constants import BOUND_SHARE, GAIN_SHARE, STRAGGLER_SHARE, UNSTEADY_SHARE
 from . import advice, foreign_load
 from .causes import TINY_S, Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
-from .copies import suggest_copies
+from .copies import note_copies, suggest_copies
 from .measured import measure_run
 from .report import Report, Run
 from .signals import Signals
@@ -233,7 +233,7 @@ def _at_line(line: str) -> str:
 
 
 def _list_notes(s: Signals) -> list[str]:
-    notes = []
+    notes = note_copies(s)
     if s.crowded:
         notes.append(f"other programs took {s.others:.1f} of {s.cores} cores: gains hold for that load")
     if s.grows_bytes > 1e5 and not s.graph:

@@ -96,8 +96,16 @@ class Signals:
     """Share of samples that did not decode."""
     missing_copies: float = 0.0
     """Share of the pictures decoded for a feedwater.Loader that could have had a copy, for which no room was given."""
+    made_copies: float = 0.0
+    """Share of them that had their copy made on the way."""
+    more_copies_bytes: float = 0.0
+    """What copies of all pictures of its data set that lack one would take, about; 0: not known."""
     all_copies_bytes: float = 0.0
-    """What copies of all of its data set would take, about; 0: not known."""
+    """The same with those that are there."""
+    folder: str = ""
+    """What `feedwater index` reads its pictures from; empty: not known."""
+    room: str = ""
+    """FEEDWATER_INDEX_COPIES, of this process."""
 
     host: bool = True
     """Whether the machine was looked at; without, the next lines are unknown."""

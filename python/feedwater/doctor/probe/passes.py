@@ -57,7 +57,7 @@ def _count_for(loader: Any) -> Callable[[], dict[str, Any]]:
     def so_far() -> dict[str, Any]:
         loader = kept()
         if loader is not None:
-            told.update(index=loader.stats().index, samples=loader._samples)
+            told.update(pictures=loader._pictures)
         return told
 
     return so_far
