@@ -19,7 +19,9 @@ __all__ = ["explain_plan"]
 LAST_HOP = "last hop"
 
 
-def explain_plan(config: Config, opened: PlanInfo, stage: Stage | None = None, index: IndexUse = NO_USE) -> str:
+def explain_plan(
+    config: Config, opened: PlanInfo, stage: Stage | None = None, index: IndexUse = NO_USE, late: IndexUse = NO_USE
+) -> str:
     """A table of the ops: where each runs, in whose arithmetic, how exact; and what runs it."""
     rows: list[tuple[str, ...]] = [("op", "place", "dialect", "tier", "arguments")]
     left = list(opened.ops)
@@ -33,21 +35,24 @@ def explain_plan(config: Config, opened: PlanInfo, stage: Stage | None = None, i
         rows.append(("python", "here", "its own", "-", stage.name))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([*lines, "", *_describe_run(config, opened), *_describe_index(index), *_describe_price(stage)])
+    return "\n".join(
+        [*lines, "", *_describe_run(config, opened), *_describe_index(index, late), *_describe_price(stage)]
+    )
 
 
-def _describe_index(use: IndexUse) -> list[str]:
-    """What indexes pictures had so far."""
+def _describe_index(use: IndexUse, late: IndexUse) -> list[str]:
+    """What indexes pictures had so far, and which copies they lacked of late."""
     if not use.decoded:
         return []
-    hits, copies, misses, missing = (f"{100 * count / use.decoded:.0f} %" for count in use[:4])
+    hits, copies, misses = (f"{100 * count / use.decoded:.0f} %" for count in use[:3])
     line = f"index     of {use.decoded:,} pictures decoded so far {hits} had an index, {copies} a copy, {misses} none"
     lines = [line]
-    if use.made_copies:
-        lines.append(f"          {use.made_copies:,} had their copy made on the way, which is slow once")
-    if use.missing_copies >= COPY_SHARE * use.decoded:
+    if late.made_copies:
+        lines.append(f"          of late {late.made_copies:,} had their copy made on the way, which is slow once")
+    if late.decoded and late.missing_copies >= COPY_SHARE * late.decoded:
+        missing = f"{100 * late.missing_copies / late.decoded:.0f} %"
         room = "--index-copies or FEEDWATER_INDEX_COPIES gives room: docs/image-index.md"
-        lines.append(f"          {missing} could have had a copy, which decodes faster; {room}")
+        lines.append(f"          of late {missing} could have had a copy, which decodes faster; {room}")
     return lines
 
 

@@ -447,7 +447,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
     def explain(self) -> str:
         """What the transforms compile to: where each op runs, in whose arithmetic, how exact. May start the agent."""
         opened = self._engine.opening.open_plan()
-        return explain_plan(self._config, opened, self._engine.python, self.stats().index)
+        return explain_plan(self._config, opened, self._engine.python, self.stats().index, self._progress.late_use)
 
     def preview(self, samples: int = 4, epochs: int = 5, *, seed: int = 0, width: int = 224) -> Preview:
         """A sheet of pictures, one row per sample: as it is, and as epochs 0, 1, … have it, over what was drawn for it.
@@ -495,13 +495,13 @@ class Loader(DataLoaderAttributes, Generic[B]):
 
     @property
     def _pictures(self) -> dict[str, Any]:
-        """For the doctor: what indexes those of the batches had, how many the data set has, 0 while that is not known,
+        """For the doctor: what indexes those of late batches had, how many the data set has, 0 while that is not known,
         its folder, and the room for copies.
         """
         opened = self._engine.feed.session.opened
         samples = 0 if opened is None else opened.samples
         room = os.environ.get("FEEDWATER_INDEX_COPIES", "")
-        return {"use": self.stats().index, "samples": samples, "folder": self._config.source.folder, "room": room}
+        return {"use": self._progress.late_use, "samples": samples, "folder": self._config.source.folder, "room": room}
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any, SupportsIndex
 
+from ._agent.index_use import IndexUse
+from ._agent.replay import Totals
+from ._common.constants import FEW_STEPS
 from ._common.numbers import to_whole
 from ._dataset.change_guard import ChangeGuard
 from ._engine.engine import Engine, Ready
@@ -26,6 +29,8 @@ class Progress:
         """Whether the latest pass has begun: an error or a Ctrl-C may have come in between."""
         self.user: dict[str, int] = {}
         """The "thread" that is in next."""
+        self._before = self._began = Totals()
+        """Counts where the last two passes that returned batches began."""
 
     def is_latest(self, number: int) -> bool:
         """Whether no pass has begun after that one."""
@@ -39,6 +44,13 @@ class Progress:
     def has_peeked(self) -> bool:
         """Whether the next batch is made and named already."""
         return self._peeked is not None
+
+    @property
+    def late_use(self) -> IndexUse:
+        """What indexes pictures had of the latest pass, and while it is short of the one before."""
+        now = self.cursor.at.totals or Totals()
+        long = now.batches - self._began.batches >= FEW_STEPS
+        return now.index.minus((self._began if long else self._before).index)
 
     def drop_peeked(self) -> None:
         """The next batch is another one."""
@@ -80,6 +92,7 @@ class Progress:
         self._read_sampler_epoch()
         self.cursor.begin_pass()
         self.passes += 1
+        self._note_totals()
         self._engine.pace.end_pass()
         self._engine.start_pass()
         if self.cursor.skipped is not None:
@@ -91,6 +104,11 @@ class Progress:
         self._engine.rank_check.begin_pass(self.cursor.at.place)
         self._begun = True
         return self.passes
+
+    def _note_totals(self) -> None:
+        now = self.cursor.at.totals or Totals()
+        if now.batches > self._began.batches:
+            self._before, self._began = self._began, now
 
     def next_ready(self) -> Ready | None:
         """The batch that comes next; None at the epoch's end. After an error of ours the next pass goes on here."""

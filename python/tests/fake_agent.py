@@ -309,7 +309,8 @@ class Loader:
             details["stores"] = self.spec["later_stores"]
         text = json.dumps(details).encode() if details else b""
         window = self.spec.get("window", 4)
-        use = (*self.spec.get("index", ()), *[0] * 6)[:6]
+        use = self.spec.get("later_index" if epoch and "later_index" in self.spec else "index", ())
+        use = (*use, *[0] * 6)[:6]
         self.sock.send(b"D" + struct.pack("<QIIIIIIIIQI", ident, slot, count, window, len(text), *use) + text)
         return self.faults.at("done")
 

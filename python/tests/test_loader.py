@@ -1086,8 +1086,31 @@ def test_what_indexes_pictures_had(fake: Any) -> None:
     [line] = [n for n, line in enumerate(loader.explain().splitlines()) if line.startswith("index  ")]
     told = " ".join(loader.explain().splitlines()[line : line + 3])
     assert "of 100 pictures decoded so far 10 % had an index, 20 % a copy, 70 % none" in told
-    assert "70 % none 40 had their copy made on the way, which is slow once 30 % could" in " ".join(told.split())
+    assert "70 % none of late 40 had their copy made on the way, which is slow once of late 30 % could" in " ".join(
+        told.split()
+    )
     assert "30 % could have had a copy" in told and "FEEDWATER_INDEX_COPIES" in told
+
+
+def test_what_copies_pictures_lack_is_told_of_late_passes(fake: Any) -> None:
+    """Once they are made nothing is said: of the pass that runs, and while that is short of the one before."""
+    fake.set(index=(0, 0, 4, 4, 400), later_index=(0, 4))
+    loader = fake.loader(batch_size=4)
+
+    def lacking() -> tuple[int, int]:
+        use = loader._pictures["use"]
+        return use.missing_copies, use.decoded
+
+    assert lacking() == (0, 0)
+    list(loader)
+    assert lacking() == (100, 100) and "of late 100 % could have had a copy" in loader.explain()
+    batches = iter(loader)
+    assert [lacking() for _ in zip(range(19), batches)][::18] == [(100, 104), (100, 176)]
+    next(batches)
+    assert lacking() == (0, 80) and "could have" not in loader.explain(), "20 batches tell"
+    list(batches), iter(loader), next(iter(loader))
+    assert lacking() == (0, 104)
+    assert loader.stats().index.missing_copies == 100, "of all batches"
 
 
 def test_nothing_is_said_of_copies_that_next_to_nothing_lacks(fake: Any) -> None:

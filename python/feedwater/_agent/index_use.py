@@ -32,5 +32,9 @@ class IndexUse(NamedTuple):
         """Both together."""
         return IndexUse(*(a + b for a, b in zip(self, other)))
 
+    def minus(self, other: IndexUse) -> IndexUse:
+        """What came to these counts since they were others."""
+        return IndexUse(*(a - b for a, b in zip(self, other)))
+
 
 NO_USE = IndexUse()
