@@ -92,8 +92,8 @@ func (d *Decoder) UseCopy(index []byte) {
 // LacksCopy reports whether the parsed file may have a copy, and is decoded without.
 func (d *Decoder) LacksCopy() bool { return d.parsed && !d.file.first.lossless && d.copied == nil }
 
-// AppendCopy appends a copy of the parsed file, which is known to decode: a record of the same picture that takes a fraction of the time to decode, and some
-// quarter more bytes than the file. It appends nothing where the file has none: lossless pictures, and few others.
+// AppendCopy appends a copy of the parsed file, which is known to decode: a record of the same picture that takes a fraction of the time to decode, and a
+// quarter to a half more bytes than the file. It appends nothing where the file has none: lossless pictures, and few others.
 func (d *Decoder) AppendCopy(dst []byte) []byte {
 	f := &d.file.first
 	if !d.Verified() || f.lossless {
