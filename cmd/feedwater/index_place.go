@@ -62,10 +62,13 @@ func (p *indexPlace) warnings(cacheDir string) []string {
 }
 
 // openIndex is nil where none is wanted. What goes wrong is logged, each kind once, and told to people by tell, if there
-// is one; hold, if there is one, is told of the memory that indexes take.
+// is one and a folder for it; hold, if there is one, is told of the memory that indexes take.
 func (p *indexPlace) openIndex(cacheDir string, log *slog.Logger, hold func(int64), tell func(string)) *pipeline.IndexOptions {
 	if p.dir == indexOff {
 		return nil
+	}
+	if _, err := p.resolveFolder(cacheDir); err != nil {
+		tell = nil // whoever has no folder for caches asked for none
 	}
 	var told sync.Map // what was said
 	return &pipeline.IndexOptions{Dir: p.folderOr(cacheDir), MaxBytes: int64(p.limit), CopyBytes: int64(p.copies), Hold: hold, Counts: new(pipeline.IndexCounts), Trouble: func(err error) {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeVar, overload
 
 from ._agent.binary import check_system
+from ._agent.index_use import IndexUse
 from ._agent.replay import Last, Sample, Totals
 from ._arguments.unknown import refuse_unknown
 from ._attributes import DataLoaderAttributes
@@ -440,7 +441,7 @@ class Loader(DataLoaderAttributes, Generic[B]):
             skipped=totals.skipped,
             substituted=totals.substituted,
             agent_restarts=max(0, engine.feed.session.respawns),
-            index=totals.index,
+            index=IndexUse(*totals.index),
             **pace.meter.stats_fields(),
         )
 

@@ -50,7 +50,7 @@ class Progress:
         """What indexes pictures had of the latest pass, and while it is short of the one before."""
         now = self.cursor.at.totals or Totals()
         long = now.batches - self._began.batches >= FEW_STEPS
-        return now.index.minus((self._began if long else self._before).index)
+        return IndexUse(*now.index).minus(IndexUse(*(self._began if long else self._before).index))
 
     def drop_peeked(self) -> None:
         """The next batch is another one."""

@@ -19,7 +19,6 @@ from .._ctaugment.policy import Weights
 from .._order.steps import Step
 from ..errors import Error, StallError
 from .failure import error_of
-from .index_use import IndexUse
 from .link import POLL_S, Link, log_notice
 from .plan_info import Request
 from .session import IN_USE, SLACK_S, Session
@@ -334,14 +333,14 @@ class Feed:
             del inbox[0]
 
     def _note_done(self, packet: bytes) -> None:
-        ident, self.window, json_bytes, *index = _DONE.unpack_from(packet)
+        ident, self.window, json_bytes, hits, copies, misses, missing, missing_bytes, made = _DONE.unpack_from(packet)
         want = self._out.get(ident)
         if want is None:
             return
         details = json.loads(packet[_DONE.size : _DONE.size + json_bytes]) if json_bytes else None
         if details is not None and "stores" in details:
             self.session.add_stores(details["stores"])
-        want.answer = Done(want, details, IndexUse(*index))
+        want.answer = Done(want, details, (hits, copies, misses, missing, missing_bytes, made))
         self._out.pop(ident, None)
 
     def _note_failed(self, packet: bytes, error: dict[str, Any] | None) -> None:

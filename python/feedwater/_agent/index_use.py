@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["NO_USE", "IndexUse"]
+__all__ = ["NO_USE", "Counts", "IndexUse"]
 
 
 class IndexUse(NamedTuple):
@@ -28,13 +28,13 @@ class IndexUse(NamedTuple):
         """All of these pictures; 0 where no index is kept, or nodes do not tell."""
         return self.hits + self.copies + self.misses
 
-    def plus(self, other: IndexUse) -> IndexUse:
-        """Both together."""
-        return IndexUse(*(a + b for a, b in zip(self, other)))
-
     def minus(self, other: IndexUse) -> IndexUse:
         """What came to these counts since they were others."""
         return IndexUse(*(a - b for a, b in zip(self, other)))
+
+
+Counts = tuple[int, int, int, int, int, int]
+"""The same, for each batch: named counts take calls to make."""
 
 
 NO_USE = IndexUse()

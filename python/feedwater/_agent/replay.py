@@ -16,7 +16,7 @@ from .._common import filenames
 from .._order.steps import Indices
 from ..errors import DataError, Error
 from .failure import error_of
-from .index_use import NO_USE, IndexUse
+from .index_use import NO_USE, Counts
 from .session import SLACK_S, Session
 
 __all__ = ["Last", "Sample", "check_index", "keys_of", "replay_samples"]
@@ -67,7 +67,7 @@ class Totals:
         copied: int = 0,
         skipped: int = 0,
         substituted: int = 0,
-        index: IndexUse = NO_USE,
+        index: Counts = NO_USE,
     ) -> None:
         self.batches, self.samples, self.nbytes = batches, samples, nbytes
         self.copied, self.skipped, self.substituted, self.index = copied, skipped, substituted, index

@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from .._order.steps import Step
-from .index_use import IndexUse
+from .index_use import Counts
 from .slots import Slots
 
 __all__ = ["Done", "Failed", "Want"]
@@ -51,7 +51,7 @@ class Done:
 
     __slots__ = ("errors", "index", "ragged", "slot", "slots", "step")
 
-    def __init__(self, want: Want, details: dict[str, Any] | None, index: IndexUse) -> None:
+    def __init__(self, want: Want, details: dict[str, Any] | None, index: Counts) -> None:
         self.step, self.slots, self.slot, self.index = want.step, want.slots, want.slot, index
         self.errors: list[dict[str, Any]] = []
         self.ragged: dict[str, Any] = {}

@@ -378,6 +378,10 @@ class Engine:
         """What will have been consumed with these rows."""
         before = self.cursor.at.totals or Totals()
         substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
+        index = before.index
+        if done is not None:  # without a call
+            (a, b, c, d, e, f), (g, h, i, j, k, m) = index, done.index
+            index = (a + g, b + h, c + i, d + j, e + k, f + m)
         return Totals(
             before.batches + bool(rows.labels.size),
             before.samples + rows.samples,
@@ -385,7 +389,7 @@ class Engine:
             before.copied + rows.crowded,
             before.skipped + len(errors) - substituted,
             before.substituted + substituted,
-            before.index.plus(done.index) if done is not None else before.index,
+            index,
         )
 
     def close(self) -> None:
