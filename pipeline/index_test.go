@@ -548,17 +548,24 @@ func TestSharedCopies(t *testing.T) {
 	}
 }
 
-// IndexSnapshot makes copies ahead of time, once.
-func TestIndexSnapshotMakesCopies(t *testing.T) {
-	dir, progressive, lossy := copiedFolder(t)
-	cache := t.TempDir()
+// listed is a folder's snapshot, and roots that are well, until the test ends.
+func listed(t *testing.T, dir string) (*bulkhead.Roots, *dataset.Snapshot) {
+	t.Helper()
 	roots := bulkhead.New(bulkhead.Options{})
-	defer roots.Close()
+	t.Cleanup(roots.Close)
 	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer data.Close()
+	t.Cleanup(func() { data.Close() })
+	return roots, data
+}
+
+// IndexSnapshot makes copies ahead of time, once.
+func TestIndexSnapshotMakesCopies(t *testing.T) {
+	dir, progressive, lossy := copiedFolder(t)
+	cache := t.TempDir()
+	roots, data := listed(t, dir)
 	small, copies := 18+lossy, progressive+lossy
 	for i, c := range []struct {
 		dir   string
@@ -584,13 +591,7 @@ func TestIndexSnapshotMakesCopies(t *testing.T) {
 func TestCopiesOfAnotherInterval(t *testing.T) {
 	dir, progressive, lossy := copiedFolder(t)
 	cache := t.TempDir()
-	roots := bulkhead.New(bulkhead.Options{})
-	defer roots.Close()
-	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer data.Close()
+	roots, data := listed(t, dir)
 	none := 0
 	for i, x := range []IndexOptions{{Interval: 8, CopyBytes: 1 << 30}, {Interval: 4}} {
 		x.Dir = cache
@@ -679,13 +680,7 @@ func TestMissingCopies(t *testing.T) {
 // A share that is used up takes copies up to its end, loses none that were made, and leaves the other files their other index.
 func TestCopiesUpToTheShare(t *testing.T) {
 	dir, progressive, lossy := copiedFolder(t)
-	roots := bulkhead.New(bulkhead.Options{})
-	defer roots.Close()
-	data, err := OpenFolder(t.Context(), roots, dir, dataset.Options{CacheDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer data.Close()
+	roots, data := listed(t, dir)
 	for share, last := int64(2000), 0; last < progressive+lossy; share += 8000 {
 		cache := t.TempDir()
 		done, err := IndexSnapshot(t.Context(), roots, data, IndexOptions{Dir: cache, CopyBytes: share}, 1, nil)

@@ -18,6 +18,16 @@ func openedByContent(t testing.TB, o Options) *Cache {
 	return s
 }
 
+// filedByContent is a folder with records about all samples in one file, and its size.
+func filedByContent(t *testing.T) (dir string, size int64) {
+	t.Helper()
+	dir = t.TempDir()
+	s := openedByContent(t, Options{Dir: dir})
+	fill(s)
+	s.Close()
+	return dir, bytesIn(t, dir)
+}
+
 // age has the files of a folder last be used so long ago.
 func age(t *testing.T, dir string, by time.Duration) {
 	t.Helper()
@@ -90,11 +100,7 @@ func TestByContent(t *testing.T) {
 
 // A Cache by content takes what there is room for, loses none of it, and says once that there is no more.
 func TestFullByContent(t *testing.T) {
-	dir := t.TempDir()
-	first := openedByContent(t, Options{Dir: dir})
-	fill(first)
-	first.Close()
-	size := bytesIn(t, dir)
+	dir, size := filedByContent(t)
 	for _, more := range []int64{1 - size, 0, 100, 1000, size - 1, size} {
 		folder := t.TempDir()
 		if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
@@ -139,11 +145,7 @@ func number(one bool) int {
 // Files by content of which no record was used for a week make room, also under the Cache that has them open; no others
 // do.
 func TestUnusedFilesMakeRoom(t *testing.T) {
-	dir := t.TempDir()
-	first := openedByContent(t, Options{Dir: dir})
-	fill(first)
-	first.Close()
-	size := bytesIn(t, dir)
+	dir, size := filedByContent(t)
 	const others = 7 * samples // whose records are as long
 	for _, c := range []struct {
 		age  time.Duration
@@ -213,11 +215,8 @@ func TestUsedFilesAreTouched(t *testing.T) {
 
 // A Cache that was full takes records again once there is room for the one that it did not take, and tells once that it was full.
 func TestRoomComesBack(t *testing.T) {
-	dir, told := t.TempDir(), 0
-	old := openedByContent(t, Options{Dir: dir})
-	fill(old)
-	old.Close()
-	size := bytesIn(t, dir)
+	dir, size := filedByContent(t)
+	told := 0
 	s := openedByContent(t, Options{Dir: dir, MaxBytes: size, Trouble: func(error) { told++ }})
 	for _, c := range []struct {
 		age  time.Duration
@@ -245,11 +244,7 @@ func TestRoomComesBack(t *testing.T) {
 
 // What others wrote meanwhile is not written again, and what finds no room any more is forgotten: the limit is kept, and all that fits.
 func TestTogetherByContent(t *testing.T) {
-	one := t.TempDir()
-	s := openedByContent(t, Options{Dir: one})
-	fill(s)
-	s.Close()
-	size := bytesIn(t, one)
+	_, size := filedByContent(t)
 	for _, c := range []struct {
 		limit  int64
 		first  int // of the records of the other one

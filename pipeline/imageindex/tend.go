@@ -170,9 +170,7 @@ func (s *Cache) flushPending() {
 func (s *Cache) noteWritten(p *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(p.entries) / entryBytes
-	s.lost.records -= n
-	s.lost.bytes -= int64(len(p.records) - n*(lengthBytes+trailerBytes))
+	s.forgetLost(len(p.entries)/entryBytes, len(p.records))
 }
 
 // stopKeeping keeps nothing from now on.

@@ -20,7 +20,7 @@ func (s *Cache) trimPending(p *pending) *pending {
 		need := int64(entryBytes + len(record))
 		switch {
 		case s.digests.of(key) != at:
-			s.forgetLost(len(record))
+			s.forgetLost(1, len(record))
 		case need > room:
 			s.digests.leaveRecord(key, at)
 			s.full, s.lacking = true, need
@@ -50,10 +50,10 @@ func (s *Cache) isNeeded(p *pending) bool {
 	return true
 }
 
-// forgetLost notes that a record of so many bytes, all of it, need not be written. mu is held.
-func (s *Cache) forgetLost(n int) {
-	s.lost.records--
-	s.lost.bytes -= int64(n - lengthBytes - trailerBytes)
+// forgetLost notes that so many records, of so many bytes with all that is around their data, are in a file. mu is held.
+func (s *Cache) forgetLost(records, bytes int) {
+	s.lost.records -= records
+	s.lost.bytes -= int64(bytes - records*(lengthBytes+trailerBytes))
 }
 
 // recordAt is a whole record that was gathered.
