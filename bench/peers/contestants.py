@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -67,7 +68,10 @@ CONTESTANTS = (
 
 
 def chosen(names: list[str]) -> list[Contestant]:
-    """Those whose name has one of these parts, and Feedwater; all of them without parts."""
+    """Those whose name has one of these parts, and Feedwater; all of them without parts. A part of none is an error."""
+    for name in names:
+        if not any(name.lower() in one.name.lower() for one in CONTESTANTS):
+            sys.exit(f"no contestant has {name!r} in its name; there are: {', '.join(one.name for one in CONTESTANTS)}")
     return [
         one
         for one in CONTESTANTS

@@ -23,7 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -161,6 +161,8 @@ def settings(programs: Programs, tensorflow: str | None) -> str:
 
 def run(args: argparse.Namespace, scratch: Path) -> None:
     """Measures everything and writes it down."""
+    encodings = chosen(pictures.ENCODINGS, args.encoding, args.transforms)
+    transforms = chosen(TRANSFORMS, args.transforms, args.encoding) if args.whole or args.transforms is not None else []
     rounds = 2 if args.quick else args.rounds
     programs = unit.build(scratch)
     os.environ["XDG_CACHE_HOME"] = str(scratch / "cache")  # lists of files of folders that will be gone
@@ -174,11 +176,11 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
         measured.index(data)
         data.draw(programs, rounds + 1)
         measured.measure(data, limits=number == 0)
-    for name in chosen(pictures.ENCODINGS, args.encoding, args.transforms):
+    for name in encodings:
         data = encoded(measured, folders["photographs"], scratch / name.replace("/", "-"), name, MOST_ENCODED)
         data.draw(programs, rounds + 1)
         measured.measure_encoding(data, args.whole)
-    for name in chosen(TRANSFORMS, args.transforms, args.encoding) if args.whole or args.transforms is not None else []:
+    for name in transforms:
         work, most, images = TRANSFORMS[name]
         data = encoded(measured, folders["photographs"], scratch / name.replace("/", "-"), name, most)
         measured.measure_transforms(name, data, work, images)
@@ -186,9 +188,15 @@ def run(args: argparse.Namespace, scratch: Path) -> None:
     write(args, measured, about)
 
 
-def chosen(names: Iterable[str], part: str | None, other: str | None) -> list[str]:
-    """The names that have the part; without one all, but none if other rows alone are asked for."""
-    return [name for name in names if (part in name if part is not None else other is None)]
+def chosen(names: Collection[str], part: str | None, other: str | None) -> list[str]:
+    """The names that have the part; without one all, but none if other rows alone are asked for.
+
+    A part that no name has is an error: nothing would be measured.
+    """
+    some = [name for name in names if (part in name if part is not None else other is None)]
+    if part is not None and not some:
+        sys.exit(f"no row has {part!r} in its name; there are: {', '.join(names)}")
+    return some
 
 
 def encoded(measured: Measurement, photographs: Path, place: Path, name: str, most: int) -> Data:

@@ -156,7 +156,10 @@ def make_row(name: str, folder: Path) -> Row:
 
 def main() -> int:
     """The table."""
-    names = sys.argv[1:] or sorted(path.stem for path in BEFORE.glob("*.py"))
+    there = sorted(path.stem for path in BEFORE.glob("*.py"))
+    names = sys.argv[1:] or there
+    if unknown := sorted(set(names) - set(there)):
+        sys.exit(f"no script is called {unknown[0]!r}; there are: {', '.join(there)}")
     print("| script | lines changed | samples | steps | digest | beside a DataLoader |\n|---|--:|--:|--:|---|---|")
     bad = 0
     for name in names:

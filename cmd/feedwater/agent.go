@@ -234,7 +234,7 @@ func runAgent(ctx context.Context) error {
 	pixels := pixelcache.New(int64(o.keep))
 	defer pixels.Close()
 	warnings := new(agent.Warnings)
-	warnings.Add(slices.Concat(environmentWarnings(agentCommand, os.Environ()), o.warnings(o.lists.dir), o.lists.warnings())...)
+	warnings.Add(slices.Concat(environmentWarnings(agentCommand, os.Environ()), flagWarnings(agentCommand, o.flags), o.warnings(o.lists.dir), o.lists.warnings())...)
 	index := o.openIndex(o.lists.dir, log, nil, func(what string) { warnings.Add(what) })
 	own := newLocalPipelines(log, c, local.Options{
 		Lists: lists, Tables: given, Index: index, Pixels: pixels, Tracer: spans.Tracer(),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +67,7 @@ func (o *indexOptions) checkFlags() error {
 	case o.workers < 0 || o.workers > maxWorkers:
 		return fmt.Errorf("--workers %d is not within 0 (one per core) to %d", o.workers, maxWorkers)
 	case o.dir == indexOff:
-		return errors.New("--index off: there is nothing to do")
+		return fmt.Errorf("--index, or %s, is off: there is nothing to do", variableOf("index"))
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, w := range append(o.warnings(o.lists.dir), o.lists.warnings()...) {
+	for _, w := range slices.Concat(flagWarnings("index", o.flags), o.warnings(o.lists.dir), o.lists.warnings()) {
 		fmt.Fprintf(status, "feedwater: %s\n", w)
 	}
 	show := newProgress(status)

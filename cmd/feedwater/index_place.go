@@ -54,6 +54,9 @@ func (p *indexPlace) warnings(cacheDir string) []string {
 	if p.lacksCopies() {
 		return []string{"the index of pictures is off, so no copies are made or used: --index-copies, or FEEDWATER_INDEX_COPIES, does nothing with --index off, or FEEDWATER_INDEX=off"}
 	}
+	if p.dir == indexOff && p.limit != standardIndex {
+		return []string{"the index of pictures is off: --index-limit, or FEEDWATER_INDEX_LIMIT, does nothing"}
+	}
 	dir, err := p.resolveFolder(cacheDir)
 	if p.dir == indexOff || err != nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -160,7 +161,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return usageError{err}
 	}
 	warnOfEnvironment("serve", log)
-	for _, w := range append(o.indexes.warnings(o.lists.dir), o.lists.warnings()...) {
+	for _, w := range slices.Concat(flagWarnings("serve", o.indexes.flags), o.indexes.warnings(o.lists.dir), o.lists.warnings()) {
 		log.Warn(w)
 	}
 	secure, endAudit, err := o.openSecurity(ctx, stdout, log)

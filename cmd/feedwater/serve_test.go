@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -363,7 +364,7 @@ func TestStopAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 50 {
-		o := &serveOptions{data: folders{"a": anyFolder(t)}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logOptions: logOptions{"json", "info"}, memory: 1 << 20}
+		o := &serveOptions{data: folders{"a": anyFolder(t)}, listen: "127.0.0.1:0", http: "127.0.0.1:0", logOptions: logOptions{"json", "info"}, memory: 1 << 20, indexes: indexPlace{flags: new(pflag.FlagSet)}}
 		if err := o.runNode(ctx, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}

@@ -69,6 +69,9 @@ func (o *topOptions) checkFlags(hosts []string) error {
 		return fmt.Errorf("--interval %s is not within 0.1s to 60s", o.interval)
 	}
 	if o.page != "" {
+		if o.once || o.json {
+			return errors.New("--page shows a page until it is stopped: leave out --once and --json")
+		}
 		if err := checkHostPort(o.page); err != nil {
 			return fmt.Errorf("--page %s: %w", o.page, err)
 		}

@@ -200,3 +200,5 @@ def test_every_peer_has_its_file_and_versions() -> None:
             pinned = (place / "requirements" / f"{one.environment}.txt").read_text().split()
             assert all("==" in line for line in pinned), one.name
     assert [one.name for one in contestants.chosen(["webd"])][-1] == "WebDataset"
+    with pytest.raises(SystemExit, match="no contestant has 'wepd' in its name"):
+        contestants.chosen(["webd", "wepd"])

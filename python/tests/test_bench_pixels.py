@@ -55,6 +55,8 @@ def test_some_rows_alone(bench):
     assert table.chosen(names, "PNG", None) == ["PNG 32×32"]
     assert table.chosen(names, "", "eval") == names
     assert table.chosen(names, None, "PNG") == [], "other rows alone are asked for"
+    with pytest.raises(SystemExit, match="no row has 'evil' in its name; there are: eval, PNG 32×32"):
+        table.chosen(names, "evil", None)
 
 
 def test_each_row_on_all_cores_has_limits(bench):

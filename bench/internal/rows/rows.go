@@ -65,6 +65,10 @@ func (t *Table[R]) Run(ctx context.Context, o *Output, jobs []Job[R]) error {
 	if err != nil {
 		return err
 	}
+	jobs, err = matching(jobs, only)
+	if err != nil {
+		return err
+	}
 	progress := io.Writer(os.Stdout)
 	if o.json {
 		progress = io.Discard
@@ -73,9 +77,6 @@ func (t *Table[R]) Run(ctx context.Context, o *Output, jobs []Job[R]) error {
 	var all []R
 	held := true
 	for _, j := range jobs {
-		if !only.MatchString(j.Name) {
-			continue
-		}
 		row := measure(ctx, j, progress)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -90,6 +91,21 @@ func (t *Table[R]) Run(ctx context.Context, o *Output, jobs []Job[R]) error {
 		return ErrMissed
 	}
 	return nil
+}
+
+// matching are the jobs whose names match. It is an error if none does: nothing would be measured, and all of that hold.
+func matching[R Row](jobs []Job[R], only *regexp.Regexp) (some []Job[R], err error) {
+	var names []string
+	for _, j := range jobs {
+		names = append(names, j.Name)
+		if only.MatchString(j.Name) {
+			some = append(some, j)
+		}
+	}
+	if len(some) == 0 {
+		return nil, fmt.Errorf("--only %s matches none of: %s", only, strings.Join(names, "; "))
+	}
+	return some, nil
 }
 
 // measure measures a row, and prints it and every earlier try.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,7 +34,7 @@ func TestRun(t *testing.T) {
 	for only, want := range map[string]struct {
 		rows int64
 		err  error
-	}{"": {3, ErrMissed}, "good": {2, nil}, "none": {0, nil}} {
+	}{"": {3, ErrMissed}, "good": {2, nil}} {
 		o := Output{only: only, markdown: file}
 		err := table.Run(t.Context(), &o, []Job[*row]{job("good", true), job("bad", false), job("as good", true)})
 		if !errors.Is(err, want.err) {
@@ -43,8 +44,11 @@ func TestRun(t *testing.T) {
 			t.Errorf("%q: %v, %v", only, s, err)
 		}
 	}
-	if err := table.Run(t.Context(), &Output{only: "("}, nil); err == nil {
-		t.Error("no expression is one")
+	jobs := []Job[*row]{job("good", true), job("bad", false)}
+	for only, says := range map[string]string{"(": "missing closing )", "none": "--only none matches none of: good; bad"} {
+		if err := table.Run(t.Context(), &Output{only: only}, jobs); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", only, err)
+		}
 	}
 }
 
