@@ -52,6 +52,12 @@ func (c *copyStore) Find(file []byte, digest uint64, buf []byte) (data []byte, w
 	return data[:n], false
 }
 
+// Lost is how many copies were made and could not be written, and their bytes, without seals.
+func (c *copyStore) Lost() (copies int, bytes int64) {
+	copies, bytes = c.Cache.Lost()
+	return copies, bytes - int64(copies)*sealBytes
+}
+
 // sealCopy appends the seal of a file to its copy; nil: there is no key.
 func (c *copyStore) sealCopy(data, file []byte) []byte {
 	mac := c.macNow()

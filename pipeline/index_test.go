@@ -211,8 +211,15 @@ func TestStoresOfASickFolderAreLeft(t *testing.T) {
 
 // Who is interrupted while the folder of the index does not answer is not told that what was made is kept.
 func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
+	copied, progressive, lossy := copiedFolder(t)
+	t.Run("indexes", func(t *testing.T) { countWhatIsKept(t, indexFolder(t), 0, 18) })
+	t.Run("copies", func(t *testing.T) { countWhatIsKept(t, copied, 1<<30, progressive+lossy) })
+}
+
+// countWhatIsKept interrupts who makes indexes of a folder, or as many copies.
+func countWhatIsKept(t *testing.T, dir string, copyBytes int64, all int) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, cache := indexFolder(t), t.TempDir()
+		cache := t.TempDir()
 		s, err := dataset.Open(context.Background(), dir, dataset.Options{CacheDir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
@@ -221,19 +228,22 @@ func TestIndexSnapshotCountsWhatIsKept(t *testing.T) {
 		roots := bulkhead.New(bulkhead.Options{Deadline: 100 * time.Millisecond, Patience: time.Millisecond, ProbeEvery: time.Hour})
 		defer roots.Close()
 		ctx, cancel := context.WithCancel(context.Background())
-		n, err := IndexSnapshot(ctx, roots, s, IndexOptions{Dir: cache}, 1, func(n Indexed) {
-			if n.Made == 5 {
+		options := IndexOptions{Dir: cache, CopyBytes: copyBytes}
+		made := 0
+		n, err := IndexSnapshot(ctx, roots, s, options, 1, func(n Indexed) {
+			if made == 0 && (copyBytes == 0 && n.Made == 5 || n.Copies == 5) {
+				made = n.Made
 				sicken(t, roots.Of(cache))
 				cancel()
 			}
 		})
-		if !errors.Is(err, context.Canceled) || n.Made != 0 || n.Lost != 5 || n.IndexBytes != 0 {
+		if !errors.Is(err, context.Canceled) || n.Made != 0 || n.Lost != made || n.Copies != 0 || n.IndexBytes != 0 {
 			t.Errorf("%+v, %v", n, err)
 		}
 		well := bulkhead.New(bulkhead.Options{})
 		defer well.Close()
-		again, err := IndexSnapshot(context.Background(), well, s, IndexOptions{Dir: cache}, 1, nil)
-		if err != nil || again.Kept != 0 || again.Made != 18 {
+		again, err := IndexSnapshot(context.Background(), well, s, options, 1, nil)
+		if err != nil || again.Kept != 0 || copyBytes == 0 && again.Made != all || copyBytes > 0 && again.Copies != all {
 			t.Errorf("%+v, %v", again, err)
 		}
 	})

@@ -108,11 +108,13 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	index := pipeline.IndexOptions{Dir: dir, MaxBytes: int64(o.limit), CopyBytes: int64(o.copies), Interval: o.interval}
 	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.showStep(n.Seen, data.Len()) })
 	show.clearBar()
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && done.Seen == 0 && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	o.printReport(out, dir, done, time.Since(began))
 	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("stopped after %d of %d pictures%s: %w", done.Seen, data.Len(), lostText(done), err)
 	case err != nil:
 		sayHanging(roots.States(), status)
 		return fmt.Errorf("interrupted after %d of %d pictures%s; what was written stays, and running it again goes on from there", done.Seen, data.Len(), lostText(done))

@@ -227,3 +227,19 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// Where what was made cannot be written the report says so, and the error how far it came and why.
+func TestIndexThatCannotBeWritten(t *testing.T) {
+	dir, cache := pictures(t, 1), t.TempDir()
+	written := filepath.Join(cache, "index")
+	if err := os.WriteFile(written, nil, 0o600); err != nil { // where a folder should be
+		t.Fatal(err)
+	}
+	code, out, errs := call("index", dir, "--cache-dir", t.TempDir(), "--index", filepath.Join(written, "below"))
+	if code != exitError || !strings.HasPrefix(out, "16 pictures in ") || !strings.Contains(out, ": 0 indexed") || !strings.Contains(out, "index of 0, 0.00 %") {
+		t.Errorf("code %d: %s", code, out)
+	}
+	if !strings.Contains(errs, "stopped after 16 of 16 pictures, of which 16 indexes could not be written: ") || !strings.Contains(errs, "not a directory") {
+		t.Errorf("%s", errs)
+	}
+}
