@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 import weakref
 from functools import partial
@@ -14,7 +15,7 @@ from sim_gpu import SimClock, SimGpu
 
 from feedwater._meter.idle import Meter
 from feedwater._meter.marks import Marks
-from feedwater.doctor.probe import backward, loaders
+from feedwater.doctor.probe import backward, loaders, proc
 from feedwater.doctor.probe import loop as loops
 from feedwater.doctor.probe.frames import Frames
 from feedwater.doctor.probe.looks import WINDOW_STEPS, Looks
@@ -411,3 +412,33 @@ def test_steps_that_refill_the_queue_are_not_counted() -> None:
     assert len(loop.dump()["rows"]) == rows
     watched(loop, batches, 1)
     assert len(loop.dump()["rows"]) == rows + 1
+
+
+STAT = """\
+cpu  100 0 50 800 40 5 5 0 0 0
+cpu1 10 0 0 80 10 0 0 0 0 0
+cpu2 20 0 0 70 10 0 0 0 0 0
+cpu12 60 0 0 20 20 0 0 0 0 0
+intr 1 2 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("cores", "busy", "idle"),
+    [([1], 10, 80), ([1, 2], 30, 150), ([2, 12, 40], 80, 90), ([40], 160, 800), ([], 160, 800)],
+)
+def test_what_other_cores_do_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, cores: list[int], busy: float, idle: float
+) -> None:
+    """Those of a job that is bound to some; where the kernel hides them it is all."""
+    monkeypatch.setattr(proc, "read_text", lambda path: STAT if path == "/proc/stat" else "")
+    monkeypatch.setattr(proc, "network_bytes", lambda: 0)
+    ticks = os.sysconf("SC_CLK_TCK")
+    read = proc.read_machine(cores)
+    assert (read["busy_s"] * ticks, read["idle_s"] * ticks) == pytest.approx((busy, idle))
+
+
+def test_a_machine_that_tells_nothing_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proc, "read_text", lambda path: "")
+    monkeypatch.setattr(proc, "network_bytes", lambda: 0)
+    assert set(proc.read_machine([0]).values()) == {0}

@@ -806,3 +806,17 @@ def test_twelve_workers_on_two_cores_are_told_beside_other_programs() -> None:
     assert few.cause == "host-contended" and few.actions[1].arguments.startswith("num_workers=")
     late = judge_loop(replace(many, wait=0.5))
     assert late.verdict == "data-bound" and any("num_workers=" in action.arguments for action in late.actions)
+
+
+def test_others_are_those_on_the_cores_of_the_run() -> None:
+    """A rank whose cores are not ours takes none of them, one that may use twice as many takes half of what it uses."""
+    mine = run(rows=[row(6, 20)] * 100)
+    mine.about["end"]["machine"]["busy_s"] = 10.0 + 4 * 10
+    alone = measure_run(mine).others
+    used = 10 - alone
+    assert 0 < used < 4
+    for own, other, share in (([1], [1], 1.0), ([1], [2], 0.0), ([1], [1, 2], 0.5), ([1, 2], [2], 1.0), ([1], [], 1.0)):
+        mine.about["allowed"] = own
+        sibling = run(rows=[row(6, 20)] * 100)
+        sibling.about["allowed"] = other
+        assert measure_run(mine, [sibling]).others == pytest.approx(alone - share * used), (own, other)

@@ -1,6 +1,5 @@
 // Package machine reads what this machine has done so far, and what this process has, from /proc. What cannot be read
-// is unknown, which is never
-// 0. It starts nothing and keeps nothing: two readings make a rate.
+// is unknown, which is never 0. It starts nothing and keeps nothing: two readings make a rate.
 package machine
 
 import (
@@ -21,7 +20,8 @@ type Reading struct {
 	Process float64
 	// Resident is the bytes that it holds in memory; no counter.
 	Resident uint64
-	// Busy, IOWait and All are the machine's CPU times, in seconds: at work, waiting for storage, and altogether.
+	// Busy, IOWait and All are CPU times of the cores that this process may use, in seconds: at work, waiting for storage,
+	// and altogether.
 	Busy, IOWait, All float64
 	// DiskRead and Received are bytes read from storage and received from the network, without loopback.
 	DiskRead, Received float64
@@ -30,7 +30,7 @@ type Reading struct {
 // Read takes a reading.
 func Read(now time.Time) Reading {
 	r := Reading{At: now, Process: processSeconds(), Resident: residentBytes()}
-	r.Busy, r.IOWait, r.All = cpuSeconds(readFile("/proc/stat"))
+	r.Busy, r.IOWait, r.All = cpuSeconds(readFile("/proc/stat"), allowedCores(readFile("/proc/self/status")))
 	r.DiskRead = diskBytes(readFile("/proc/diskstats"))
 	r.Received = receivedBytes(readFile("/proc/net/dev"))
 	return r
@@ -45,7 +45,7 @@ func (r Reading) RateSince(since Reading, counter func(Reading) float64) float64
 	return math.NaN()
 }
 
-// ShareSince is the part of the machine's CPU time since another reading that a counter had.
+// ShareSince is the part of the CPU time of All since another reading that a counter had.
 func (r Reading) ShareSince(since Reading, counter func(Reading) float64) float64 {
 	all := r.All - since.All
 	if share := (counter(r) - counter(since)) / all; all > 0 && share >= 0 {
@@ -76,17 +76,53 @@ func residentBytes() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// cpuSeconds reads /proc/stat. Its first line has, in hundredths of a second: user nice system idle iowait irq softirq
-// steal …
-func cpuSeconds(text []byte) (busy, ioWait, all float64) {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	fields := strings.Fields(string(line))
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return math.NaN(), math.NaN(), math.NaN()
+// allowedCores reads of /proc/PID/status which cores the process may use, by the names that /proc/stat has for them. Empty:
+// it is not known.
+func allowedCores(status []byte) map[string]bool {
+	_, list, _ := strings.Cut(string(status), "\nCpus_allowed_list:")
+	list, _, _ = strings.Cut(list, "\n")
+	cores := map[string]bool{}
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		from, to, several := strings.Cut(part, "-")
+		if !several {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err != nil || err2 != nil || last-first > 1<<16 {
+			return nil
+		}
+		for core := first; core <= last; core++ {
+			cores["cpu"+strconv.Itoa(core)] = true
+		}
 	}
+	return cores
+}
+
+// cpuSeconds reads of /proc/stat the times of these cores, or of all where it has none of them.
+func cpuSeconds(text []byte, cores map[string]bool) (busy, ioWait, all float64) {
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 8 && cores[fields[0]] {
+			b, w, a := lineSeconds(fields[1:])
+			busy, ioWait, all = busy+b, ioWait+w, all+a
+		}
+	}
+	if all > 0 {
+		return busy, ioWait, all
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	if fields := strings.Fields(string(line)); len(fields) > 8 && fields[0] == "cpu" {
+		return lineSeconds(fields[1:])
+	}
+	return math.NaN(), math.NaN(), math.NaN()
+}
+
+// lineSeconds is what a line of /proc/stat says. It has, in hundredths of a second: user nice system idle iowait irq softirq
+// steal …
+func lineSeconds(fields []string) (busy, ioWait, all float64) {
 	var times [8]float64
 	for i := range times {
-		times[i] = parseNumber(fields[i+1])
+		times[i] = parseNumber(fields[i])
 		all += times[i]
 	}
 	ioWait = times[4]

@@ -145,7 +145,7 @@ def _machine_facts(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:
     start, end = about["start"], about["end"]
     seconds = max(1e-3, (end["now_ns"] - start["now_ns"]) / 1e9)
     busy = _counter_difference(about, "busy_s") / seconds
-    ours = sum(_used_cores(one) for one in (run, *siblings))
+    ours = sum(_used_cores(one) * _overlap(one, run) for one in (run, *siblings))
     samples = sum(board["samples"] for board in (*run.boards, *([run.own] if run.own else [])))
     steps = max(1, end["steps"] - start["steps"])
     fetched = samples * steps / max(1, run.steps)
@@ -161,6 +161,12 @@ def _machine_facts(run: Run, siblings: Sequence[Run]) -> dict[str, Any]:
 
 def _counter_difference(about: dict[str, Any], name: str) -> float:
     return float(about["end"]["machine"][name] - about["start"]["machine"][name])
+
+
+def _overlap(one: Run, run: Run) -> float:
+    """Share of the cores that one may use which run may use too."""
+    own, others = set(one.about.get("allowed", ())), set(run.about.get("allowed", ()))
+    return len(own & others) / len(own) if own and others else 1.0
 
 
 def _used_cores(run: Run) -> float:

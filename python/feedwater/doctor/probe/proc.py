@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 NO_FILE = -1
@@ -90,11 +91,17 @@ def network_bytes() -> int:
     return sum(int(line.split(":")[1].split()[0]) for line in lines)
 
 
-def read_machine() -> dict[str, float]:
-    """Core-seconds that the machine was busy and idle; bytes received; times this container was held back."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    fields = [int(f) / ticks for f in read_text("/proc/stat").split("\n", 1)[0].split()[1:9]] or [0.0] * 8
-    user, nice, system, idle, disk, irq, soft, stolen = fields
+def core_seconds(cores: Collection[int]) -> list[float]:
+    """user nice system idle iowait irq softirq steal of these cores, or of all where /proc/stat has none of them."""
+    ticks, names = os.sysconf("SC_CLK_TCK"), {f"cpu{core}" for core in cores}
+    lines = [line.split() for line in read_text("/proc/stat").splitlines() if line.startswith("cpu")]
+    own = [line for line in lines if line[0] in names] or lines[:1]
+    return [sum(int(line[column]) for line in own) / ticks for column in range(1, 9)]
+
+
+def read_machine(cores: Collection[int]) -> dict[str, float]:
+    """Core-seconds that these cores were busy and idle; bytes received; times this container was held back."""
+    user, nice, system, idle, disk, irq, soft, stolen = core_seconds(cores)
     held = read_text("/sys/fs/cgroup/cpu.stat").partition("nr_throttled ")[2].split()
     return {
         "busy_s": user + nice + system + irq + soft,

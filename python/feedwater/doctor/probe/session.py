@@ -37,6 +37,8 @@ class Session:
         self._start: dict[str, Any] = {}
         self._resident: list[tuple[int, int]] = []
         self._memory = proc.Resident()
+        self._cores = sorted(os.sched_getaffinity(0))
+        """That this process may use: what other ones do is not about it."""
         self.looks = looks.Looks()
         atexit.register(self.end_session)
 
@@ -128,7 +130,7 @@ class Session:
 
     def _read_usage(self) -> dict[str, Any]:
         return {
-            "machine": proc.read_machine(),
+            "machine": proc.read_machine(self._cores),
             "now_ns": perf_counter_ns(),
             "cpu_ns": time.process_time_ns(),
             "queued_ns": proc.main_queueing_ns(),
@@ -147,7 +149,8 @@ class Session:
             "pid": self.pid,
             "rank": int(os.environ.get("RANK", 0)),
             "world": int(os.environ.get("WORLD_SIZE", 1)),
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": len(self._cores),
+            "allowed": self._cores,
             "torch_threads": torch.get_num_threads() if torch is not None else 0,
             "start": self._start or end,
             "end": end,
