@@ -179,7 +179,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 	}
 	defer stopProbes()
 	warnOfMemory(log, o.memory, o.share, o.keep, "/")
-	limit := limitMemory(int64(o.memory + o.share + o.aheadMemory()))
+	limit := limitMemory(int64(o.memory + o.share + o.aheadMemory() + o.keptInHeap()))
 	defer limit.restoreLimit()
 	lists, given, closeLists, err := o.lists.openLists(log)
 	if err != nil {
@@ -347,6 +347,14 @@ func (o *serveOptions) drainServer(g *grpc.Server, s *server.Server, log *slog.L
 		log.Warn("drain timed out; trainers take what was in flight elsewhere")
 	}
 	log.Info("stopped")
+}
+
+// keptInHeap is what kept pixels take of the memory that the garbage collector counts.
+func (o *serveOptions) keptInHeap() bytesize.Size {
+	if pixelcache.InHeap {
+		return o.keep
+	}
+	return 0
 }
 
 // aheadMemory is what files take that are read ahead: none where all data lie on file systems.

@@ -4,7 +4,7 @@
 //
 // What is kept are the pictures of the formats that take longest to decode, by the byte of pixels. A permuted epoch
 // asks for every picture once, so the order of use says nothing about the next one: a picture that is kept stays until
-// one of a format that takes clearly longer needs its room.
+// one of a format that takes clearly longer needs its room, or any one once nobody has looked for its data for long.
 //
 // It starts no goroutine.
 package pixelcache
@@ -37,8 +37,12 @@ type Cache struct {
 
 	mu       sync.Mutex
 	pictures map[Key]*Picture
-	formats  map[string]*format
+	costs    map[string]*float64 // by format: nanoseconds that decoding takes for a byte of pixels; moving averages
+	groups   map[groupKey]*group
+	looked   map[string]time.Time // when a picture of data that has some was last looked for
+	memory   memory
 	held     int64 // bytes of all pictures: kept, in the making, and in use after they were removed
+	closed   bool
 	counts   Counts
 }
 
@@ -50,18 +54,20 @@ type Counts struct {
 	Pictures, Bytes, Limit int64
 }
 
-// format is what is known of the pictures of one format.
-type format struct {
-	cost     float64   // nanoseconds that decoding takes for a byte of pixels; a moving average
-	pictures list.List // of *Picture that are kept, the first one first
+// A group is the pictures of one format and data that are kept.
+type group struct {
+	groupKey
+	pictures list.List // of *Picture, the first one first
 }
+
+type groupKey struct{ data, format string }
 
 // New returns an empty cache of most bytes; nil where that is none.
 func New(most int64) *Cache {
 	if most <= 0 {
 		return nil
 	}
-	return &Cache{most: most, pictures: map[Key]*Picture{}, formats: map[string]*format{}}
+	return &Cache{most: most, pictures: map[Key]*Picture{}, costs: map[string]*float64{}, groups: map[groupKey]*group{}, looked: map[string]time.Time{}}
 }
 
 // A Picture has the pixels of one file. Whoever got it from Find or Reserve has it lent, and returns it by Release.
@@ -73,7 +79,7 @@ type Picture struct {
 	key    Key
 	format string
 	digest xxh3.Uint128  // of the file
-	place  *list.Element // in its format's list; nil: it is not kept
+	place  *list.Element // in its group; nil: it is not kept
 	lent   int           // to how many; guarded by c.mu
 }
 
@@ -100,6 +106,9 @@ func (c *Cache) Find(key Key, file []byte) *Picture {
 func (c *Cache) lend(key Key) *Picture {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, some := c.looked[key.Data]; some {
+		c.looked[key.Data] = time.Now()
+	}
 	p := c.pictures[key]
 	if p != nil {
 		p.lent++
@@ -125,18 +134,38 @@ func (c *Cache) drop(p *Picture) {
 	if p.place == nil {
 		return
 	}
-	c.formats[p.format].pictures.Remove(p.place)
-	p.place = nil
+	c.leaveGroup(p)
 	delete(c.pictures, p.key)
 	if p.lent == 0 {
 		c.free(p)
 	}
 }
 
-// free gives a picture's memory back; mu is held.
+// leaveGroup takes a picture out of its group. mu is held.
+func (c *Cache) leaveGroup(p *Picture) {
+	g := c.groups[groupKey{p.key.Data, p.format}]
+	g.pictures.Remove(p.place)
+	p.place = nil
+	if g.pictures.Len() > 0 {
+		return
+	}
+	delete(c.groups, g.groupKey)
+	for other := range c.groups {
+		if other.data == g.data {
+			return
+		}
+	}
+	delete(c.looked, g.data)
+}
+
+// free gives a picture's memory back; mu is held. Of a cache that is closed all of it goes with the last picture.
 func (c *Cache) free(p *Picture) {
 	c.held -= int64(cap(p.Image.Pix))
-	unmap(p.Image.Pix)
+	if !c.closed {
+		c.memory.give(p.Image.Pix)
+	} else if c.held == 0 {
+		c.memory.close()
+	}
 	p.Image.Pix = nil
 }
 
@@ -157,6 +186,10 @@ const leastCost = 0.5
 // dearer is how many times as long another format has to take before its pictures take the room of those that are kept. Times are measured on busy
 // cores; were it less, two formats that take about as long might take each other's room for ever.
 const dearer = 1.5
+
+// unusedAge is how long nobody looks for a picture of some data until all of its pictures make room for others: its job has ended, or the data has
+// another list by now. It is longer than most pauses of a job.
+const unusedAge = 10 * time.Minute
 
 // Wants says whether a picture of this size would be kept now.
 func (c *Cache) Wants(name string, w, h int) bool {
@@ -179,12 +212,15 @@ func needed(w, h int) int64 {
 // findRoom lists the pictures that have to go so that one of so many bytes can come; nil: it cannot. mu is held.
 func (c *Cache) findRoom(name string, bytes int64) []*Picture {
 	cost := c.costOf(name)
-	if bytes > c.most || cost < leastCost {
+	if c.closed || bytes > c.most || cost < leastCost {
 		return nil
 	}
 	room, gone := c.most-c.held, []*Picture{}
-	for _, f := range c.listCheaper(cost) {
-		for e := f.pictures.Front(); e != nil && room < bytes; e = e.Next() {
+	if room >= bytes {
+		return gone
+	}
+	for _, g := range c.listYielding(cost) {
+		for e := g.pictures.Front(); e != nil && room < bytes; e = e.Next() {
 			p := e.Value.(*Picture)
 			if p.lent == 0 { // the memory of one in use would not come free
 				gone = append(gone, p)
@@ -198,22 +234,30 @@ func (c *Cache) findRoom(name string, bytes int64) []*Picture {
 	return gone
 }
 
-// listCheaper lists the formats that take clearly less than cost, the one that takes least first. mu is held.
-func (c *Cache) listCheaper(cost float64) []*format {
-	var cheaper []*format
-	for _, f := range c.formats {
-		if f.cost*dearer < cost {
-			cheaper = append(cheaper, f)
+// listYielding lists the groups whose pictures make room for one of this cost: those of data that nobody uses, and then those of formats that take
+// clearly less; of either first that which takes least. mu is held.
+func (c *Cache) listYielding(cost float64) []*group {
+	now := time.Now()
+	used := func(g *group) bool { return now.Sub(c.looked[g.data]) < unusedAge }
+	var yielding []*group
+	for _, g := range c.groups {
+		if !used(g) || c.costOf(g.format)*dearer < cost {
+			yielding = append(yielding, g)
 		}
 	}
-	slices.SortFunc(cheaper, func(a, b *format) int { return cmp.Compare(a.cost, b.cost) })
-	return cheaper
+	slices.SortFunc(yielding, func(a, b *group) int {
+		if used(a) != used(b) {
+			return cmp.Compare(c.looked[a.data].UnixNano(), c.looked[b.data].UnixNano())
+		}
+		return cmp.Compare(c.costOf(a.format), c.costOf(b.format))
+	})
+	return yielding
 }
 
 // costOf is what a format is known to take; very much where nothing is known.
 func (c *Cache) costOf(name string) float64 {
-	if f := c.formats[name]; f != nil {
-		return f.cost
+	if cost := c.costs[name]; cost != nil {
+		return *cost
 	}
 	return math.Inf(1)
 }
@@ -231,13 +275,13 @@ func (c *Cache) Reserve(name string, w, h int) *Picture {
 	if gone == nil {
 		return nil
 	}
-	pix, err := mapMemory(int(bytes))
-	if err != nil {
-		return nil
-	}
 	for _, p := range gone {
 		c.drop(p)
 		c.counts.Removed++
+	}
+	pix := c.memory.take(int(bytes))
+	if pix == nil {
+		return nil
 	}
 	c.held += bytes
 	return &Picture{Image: pixel.Image{Pix: pix, W: w, H: h, Stride: 3 * w}, c: c, format: name, lent: 1}
@@ -249,27 +293,33 @@ func (c *Cache) Put(key Key, file []byte, p *Picture, took time.Duration) {
 	p.key, p.digest = key, xxh3.Hash128(file)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.addCost(p.format, float64(took)/float64(3*p.Image.W*p.Image.H))
+	cost := c.addCost(p.format, float64(took)/float64(3*p.Image.W*p.Image.H))
 	if before := c.pictures[key]; before != nil {
 		c.drop(before)
 	}
-	if f.cost < leastCost {
+	if cost < leastCost || c.closed {
 		return
 	}
-	c.pictures[key], p.place = p, f.pictures.PushBack(p)
+	name := groupKey{key.Data, p.format}
+	g := c.groups[name]
+	if g == nil {
+		g = &group{groupKey: name}
+		c.groups[name] = g
+	}
+	c.pictures[key], p.place, c.looked[key.Data] = p, g.pictures.PushBack(p), time.Now()
 	c.counts.Kept++
 }
 
-// addCost adds what one picture took to its format's average.
-func (c *Cache) addCost(name string, cost float64) *format {
-	f := c.formats[name]
-	if f == nil {
-		f = &format{cost: cost}
-		c.formats[name] = f
+// addCost adds what one picture took to its format's average, and returns that.
+func (c *Cache) addCost(name string, cost float64) float64 {
+	average := c.costs[name]
+	if average == nil {
+		average = &cost
+		c.costs[name] = average
 	}
 	const weight = 1.0 / 16
-	f.cost += float64((cost - f.cost) * weight)
-	return f
+	*average += float64((cost - *average) * weight)
+	return *average
 }
 
 // Counts tells what became of the cache so far; of a nil one nothing did.
@@ -291,7 +341,11 @@ func (c *Cache) Close() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.closed = true
 	for _, p := range c.pictures {
 		c.drop(p)
+	}
+	if c.held == 0 {
+		c.memory.close()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -114,6 +115,60 @@ func TestDearerFormatsTakeRoom(t *testing.T) {
 	}
 }
 
+// Pictures of data that nobody looks for any more make room for all others, those of the data that was used last at the end; pictures of data in use
+// for none of their kind.
+func TestUnusedDataMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := room(4)
+		keep := func(data string, n int) bool {
+			p := c.Reserve("png", 100, 50)
+			if p == nil {
+				return false
+			}
+			c.Put(Key{data, uint32(n)}, nil, p, 10*per)
+			p.Release()
+			return true
+		}
+		kept := func(data string) (n int) {
+			for key := range c.pictures {
+				if key.Data == data {
+					n++
+				}
+			}
+			return n
+		}
+		look := func(data string) { c.Find(Key{data, 99}, nil) } // it is used, found or not
+		for n := range 2 {
+			keep("old", n)
+		}
+		time.Sleep(time.Minute)
+		for n := range 2 {
+			keep("new", n)
+		}
+		time.Sleep(unusedAge - 2*time.Minute)
+		if keep("other", 0) {
+			t.Error("data in use makes room")
+		}
+		look("new")
+		time.Sleep(2 * time.Minute)
+		if !keep("other", 0) || kept("old") != 1 || !keep("other", 1) || kept("old") != 0 {
+			t.Error("what nobody uses makes no room")
+		}
+		if keep("other", 2) || kept("new") != 2 {
+			t.Error("data that was looked for makes room")
+		}
+		look("other")
+		time.Sleep(unusedAge - time.Minute)
+		look("other")
+		if !keep("other", 2) || !keep("other", 3) || keep("other", 4) || kept("other") != 4 {
+			t.Errorf("%d pictures", kept("other"))
+		}
+		if len(c.looked) != 1 || len(c.groups) != 1 {
+			t.Errorf("%v are known, %d groups", c.looked, len(c.groups))
+		}
+	})
+}
+
 // A picture that takes no longer to decode than to copy is not kept, and is not tried again.
 func TestWhatCostsNothingIsNotKept(t *testing.T) {
 	c := room(4)
@@ -180,12 +235,16 @@ func TestNoCache(t *testing.T) {
 	c.Close()
 }
 
+// What is asked for each picture takes no memory, in a full cache neither.
 func TestFindAllocatesNothing(t *testing.T) {
 	c := room(1)
 	keep(c, "png", 10, 0)
 	key, file := keyOf("png", 0), fileOf("png", 0)
 	if n := testing.AllocsPerRun(100, func() { c.Find(key, file).Release() }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Wants("png", 100, 50) }); n != 0 {
+		t.Errorf("%v allocations of a full cache", n)
 	}
 }
 

@@ -13,7 +13,7 @@ var (
 		{"hits_total", "Pictures that were not decoded, since their pixels were kept.", func(n pixelcache.Counts) int64 { return n.Hits }},
 		{"misses_total", "Pictures whose pixels were not kept.", func(n pixelcache.Counts) int64 { return n.Misses }},
 		{"kept_total", "Pictures whose pixels were kept.", func(n pixelcache.Counts) int64 { return n.Kept }},
-		{"removed_total", "Pictures that made room for those of formats that take longer to decode.", func(n pixelcache.Counts) int64 { return n.Removed }},
+		{"removed_total", "Pictures that made room for those of formats that take longer to decode, or of data in use.", func(n pixelcache.Counts) int64 { return n.Removed }},
 	}
 	pixelGauges = []pixelMetric{
 		{"pictures", "Pictures whose pixels are kept.", func(n pixelcache.Counts) int64 { return n.Pictures }},
