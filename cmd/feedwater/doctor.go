@@ -36,7 +36,10 @@ Exit code: the command's own if it is not 0; else 0 healthy or not the data, 3 d
   feedwater doctor --json verdict.json --try num_workers=4 -- torchrun --nproc-per-node 2 train.py`,
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) == 1 && args[0] == "--help" {
+			if len(args) == 0 {
+				return usageError{errors.New("no command: feedwater doctor -- python train.py")}
+			}
+			if len(args) == 1 && args[0] == "--help" {
 				return c.Help()
 			}
 			python, err := findPython(c.Context(), args)

@@ -55,6 +55,18 @@ func TestFlagWarningsOfOthers(t *testing.T) {
 	}
 }
 
+// Without a terminal, as by ssh with a command or in CI, top says what works there; the doctor asks for a command.
+func TestWhatIsMissing(t *testing.T) {
+	for args, says := range map[string]string{
+		"top":    "top draws on a terminal, and this output is none: --once prints once",
+		"doctor": "no command: feedwater doctor -- python train.py",
+	} {
+		if code, _, errs := call(args); code != exitUsage || !strings.Contains(errs, says) {
+			t.Errorf("%s: code %d: %s", args, code, errs)
+		}
+	}
+}
+
 // A page is shown until it is stopped, so that it cannot be shown once, or as JSON.
 func TestPageIsNotShownOnce(t *testing.T) {
 	for _, flag := range []string{"--once", "--json"} {

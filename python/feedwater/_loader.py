@@ -68,7 +68,8 @@ class Loader(DataLoaderAttributes, Generic[B]):
                      it was written
     sampler          indices in the order to use, as PyTorch has it: the order of all ranks, split among them, unless
                      it splits by itself (DistributedSampler), by the Loader's rank and num_replicas. Of a Subset they
-                     are places in it
+                     are places in it. It is told each epoch by its set_epoch, the next one when a pass ends: one that
+                     others use too would move on under them
     batch_sampler    lists of indices, in place of batch_size: each the batch of one step over all ranks, or of this
                      rank if it, or the sampler inside, splits by itself
     tail             the last step when samples are left over: "short", a smaller one, equal on all ranks, for which up

@@ -631,6 +631,11 @@ def test_reports(report: Report, verdict: str, name: str) -> None:
     assert name in str(got)
 
 
+def test_too_short_says_what_counted() -> None:
+    got = judge(Report([run(rows=[row(1, 2)] * 5), run(rows=[row(1, 2)] * 12)], 1))
+    assert got.why == "12 of 208 steps count, without the first of each pass; it takes 20"
+
+
 def test_memory_that_ran_out_says_what_fits() -> None:
     memory = {"total": 80_000_000_000, "free": 0, "held": 16_000_000_000, "most": 48_000_000_000}
     full = run(rows=[row(1, 20)] * 50, memory=memory, batch_size=64)

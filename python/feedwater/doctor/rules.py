@@ -18,7 +18,7 @@ from .causes import TINY_S, Action, Cause, cause_of, find_causes, is_tiny, sugge
 from .copies import note_copies, suggest_copies
 from .measured import measure_run
 from .report import Report, Run
-from .signals import Signals
+from .signals import LEAST_ROWS, Signals
 from .step import Step
 from .verdict import Verdict
 
@@ -270,8 +270,9 @@ def _judge_unmeasured(report: Report) -> Verdict:
         return Verdict("unknown", "probe-failed", notes[0], notes=notes[1:])
     if not any(run.about["loops"] for run in report.runs):
         return Verdict("unknown", "no-loader", "no DataLoader of torch and no feedwater.Loader was iterated")
-    most = max(loop["steps"] for run in report.runs for loop in run.about["loops"])
-    why = f"{most} steps; it takes about 30, without the first of each pass"
+    longest = max((loop for run in report.runs for loop in run.about["loops"]), key=lambda loop: len(loop["rows"]))
+    counted = f"{len(longest['rows'])} of {longest['steps']} steps count"
+    why = f"{counted}, without the first of each pass; it takes {LEAST_ROWS}"
     return Verdict("unknown", "too-short", why)
 
 
