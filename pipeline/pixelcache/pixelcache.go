@@ -247,7 +247,7 @@ func (c *Cache) listYielding(cost float64) []*group {
 	}
 	slices.SortFunc(yielding, func(a, b *group) int {
 		if used(a) != used(b) {
-			return cmp.Compare(c.looked[a.data].UnixNano(), c.looked[b.data].UnixNano())
+			return c.looked[a.data].Compare(c.looked[b.data])
 		}
 		return cmp.Compare(c.costOf(a.format), c.costOf(b.format))
 	})

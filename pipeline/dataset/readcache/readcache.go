@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,8 @@ type Cache struct {
 	disk     disk
 	usage    usage
 	used     atomic.Int64 // as far as is known
-	pausing  atomic.Int64 // until then, in nanoseconds since 1970, nothing is written
+	opened   time.Time
+	pausing  atomic.Int64 // until then, in nanoseconds since it was opened, nothing is written: the clock may be set back meanwhile
 	sweeping sync.Mutex   // held while room is made
 	running  sync.WaitGroup
 
@@ -98,7 +100,8 @@ func Open(dir string, limit int64, trouble func(error)) (*Cache, error) {
 	if trouble == nil {
 		trouble = func(error) {}
 	}
-	c := &Cache{dir: dir, limit: limit, trouble: trouble, now: time.Now, touchAfter: time.Minute}
+	c := &Cache{dir: dir, limit: limit, trouble: trouble, now: time.Now, opened: time.Now(), touchAfter: time.Minute}
+	c.pausing.Store(math.MinInt64)
 	c.disk = disk{patience: patience, places: make(chan struct{}, mostCalls), gaveUp: c.tellHung, slow: func() {}}
 	if err := c.usage.open(filepath.Join(dir, "usage")); err != nil {
 		return nil, fmt.Errorf("the read cache %s cannot be used: %w", dir, err)
@@ -111,11 +114,14 @@ const patience = time.Second
 
 // tellHung tells that the disk does not answer, unless something was told in the last seconds.
 func (c *Cache) tellHung() {
-	now := c.now()
-	if c.pausing.Swap(now.Add(pause).UnixNano()) < now.UnixNano() {
+	age := c.age()
+	if c.pausing.Swap(int64(age+pause)) <= int64(age) {
 		c.trouble(fmt.Errorf("the disk of %s has not answered for %s: nothing is read there until it does, and the server is asked instead", c.dir, c.disk.patience))
 	}
 }
+
+// age is how long the cache has been open.
+func (c *Cache) age() time.Duration { return c.now().Sub(c.opened) }
 
 // Close waits for what is going on, unless the disk does not answer. Nothing may be called afterwards.
 func (c *Cache) Close() error {
@@ -261,7 +267,7 @@ const pause = 10 * time.Second
 // Write keeps a block, if there is room and the disk takes it.
 func (c *Cache) Write(k Key, p []byte) {
 	switch {
-	case c == nil || c.now().UnixNano() < c.pausing.Load():
+	case c == nil || int64(c.age()) < c.pausing.Load():
 	case int64(headBytes+len(p)) > c.limit/16: // it would have too many others removed
 		c.refused.Add(1)
 	default:
@@ -290,7 +296,7 @@ func (c *Cache) write(path string, block []byte) {
 	}
 	if err != nil {
 		c.refused.Add(1)
-		c.pausing.Store(c.now().Add(pause).UnixNano())
+		c.pausing.Store(int64(c.age() + pause))
 		c.trouble(err)
 	}
 	if used > c.limit-c.limit/16 {
