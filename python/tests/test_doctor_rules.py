@@ -562,6 +562,7 @@ def test_signals_of_a_report() -> None:
     assert s is not None
     assert s.step_s == pytest.approx(0.020), "a pause is no step"
     assert s.wait == pytest.approx(0.3)
+    assert (s.long_waits, s.long_wait) == (0, 0), "nor does it wait for data"
     assert s.fed_s == pytest.approx(0.014) and s.ready_steps == 9
     counted = measure_run(run(rows=[row(6, 20)] * 30 + [row(6, 20)[:2]] * 70))
     assert counted is not None and counted.wait == s.wait and counted.empty == 0.0, "steps that were only counted"
@@ -825,3 +826,15 @@ def test_others_are_those_on_the_cores_of_the_run() -> None:
         sibling = run(rows=[row(6, 20)] * 100)
         sibling.about["allowed"] = other
         assert measure_run(mine, [sibling]).others == pytest.approx(alone - share * used), (own, other)
+
+
+def test_long_waits_are_told() -> None:
+    """Steps that are no part of the mean, since they are so long, and were long because of the data."""
+    few = run(rows=[row(6, 20)] * 100 + [row(890, 900)] * 2 + [row(10, 900)])
+    s = measure_run(few)
+    assert s is not None and s.step_s == pytest.approx(0.020)
+    assert (s.long_waits, s.long_wait_s, s.long_wait) == pytest.approx((2, 1.78, 1.78 / 4.7))
+    note = "2 steps waited 1.8 s for data, 38% of the loop's time, and count as pauses: "
+    assert [text for text in judge_loop(s).notes if text.startswith(note)], judge_loop(s).notes
+    short = measure_run(run(rows=[row(6, 20)] * 1000 + [row(890, 900)]))
+    assert short is not None and not [text for text in judge_loop(short).notes if "count as pauses" in text]

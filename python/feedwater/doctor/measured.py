@@ -75,6 +75,7 @@ def _step_times(loop: dict[str, Any]) -> dict[str, Any]:
     replayed = sorted(loop["replayed_ns"])
     return {
         "step_s": step_ns / 1e9,
+        **_long_waits(rows, [row for row in usual if row.period(by_gpu) >= cut]),
         "ready_s": mean(free) / 1e9 if free else None,
         "ready_steps": len(free),
         "replayed_s": mean(replayed[: int(len(replayed) * 0.9)]) / 1e9 if len(replayed) >= LEAST_BLOCKS else None,
@@ -87,6 +88,16 @@ def _step_times(loop: dict[str, Any]) -> dict[str, Any]:
         "steps_per_pass": per_pass if passes > 1 else 1e9,
         "empty": _share_of(row.ready == 0 for row in steady if row.ready >= 0),
         "held": _share_of(row.held > 0 for row in steady if row.ready >= 0),
+    }
+
+
+def _long_waits(rows: Sequence[_Row], pauses: Sequence[_Row]) -> dict[str, Any]:
+    """What pauses waited for data: a checkpoint or an evaluation waits for none."""
+    waits = [row.wait_ns for row in pauses if row.wait_ns > row.step_ns / 2]
+    return {
+        "long_waits": len(waits),
+        "long_wait_s": sum(waits) / 1e9,
+        "long_wait": sum(waits) / max(1, sum(row.step_ns for row in rows)),
     }
 
 

@@ -234,6 +234,9 @@ def _at_line(line: str) -> str:
 
 def _list_notes(s: Signals) -> list[str]:
     notes = note_copies(s)
+    if s.long_wait >= BOUND_SHARE:
+        took = f"{s.long_waits} steps waited {s.long_wait_s:.1f} s for data, {s.long_wait:.0%} of the loop's time"
+        notes.append(f"{took}, and count as pauses: look at what held them up, as storage or other programs do")
     if s.crowded:
         notes.append(f"other programs took {s.others:.1f} of {s.cores} cores: gains hold for that load")
     if s.grows_bytes > 1e5 and not s.graph:

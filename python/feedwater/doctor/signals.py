@@ -37,6 +37,12 @@ class Signals:
 
     step_s: float = 0.02
     """Mean of a step, by the GPU's clock where it has events."""
+    long_waits: int = 0
+    """Steps that are not in the mean, as pauses are not, and mostly waited for data."""
+    long_wait_s: float = 0.0
+    """What they waited, all together."""
+    long_wait: float = 0.0
+    """Share of the loop's time that is."""
     ready_s: float | None = None
     """Mean of steps after a burst, which found their batches ready; None: fewer than three were seen."""
     ready_steps: int = 0
