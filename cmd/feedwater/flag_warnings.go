@@ -25,7 +25,7 @@ func flagWarnings(command string, flags *pflag.FlagSet) (warnings []string) {
 		if f.Value.Type() != "size" {
 			return
 		}
-		if bytes, err := strconv.Atoi(f.Value.String()); err == nil && bytes > 0 {
+		if bytes, err := strconv.Atoi(f.Value.String()); err == nil && bytes > 0 && bytes < 1000 { // 1kB is meant
 			warnings = append(warnings, fmt.Sprintf("%s is %d bytes: for more write %dMB or %dGiB", named(command, f), bytes, bytes, bytes))
 		}
 	})

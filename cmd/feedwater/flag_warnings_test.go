@@ -23,7 +23,7 @@ func TestFlagWarnings(t *testing.T) {
 		{nil, []string{"--http-insecure", "--http", "127.0.0.1:0"}, ""},
 		{nil, []string{"--index-copies", "10"}, "--index-copies, or FEEDWATER_INDEX_COPIES, is 10 bytes: for more write 10MB or 10GiB"},
 		{map[string]string{"FEEDWATER_KEEP": "8"}, nil, "--keep, or FEEDWATER_KEEP, is 8 bytes: for more write 8MB or 8GiB"},
-		{nil, []string{"--index-copies", "0", "--keep", "1KiB"}, ""},
+		{nil, []string{"--index-copies", "0", "--keep", "1kB"}, ""},
 		{nil, []string{"--index", "off", "--index-limit", "5GB"}, "--index-limit, or FEEDWATER_INDEX_LIMIT, does nothing"},
 	} {
 		t.Run("", func(t *testing.T) {
