@@ -39,7 +39,9 @@ type IndexOptions struct {
 	Hold func(bytes int64)
 }
 
-// IndexUse is how many pictures that were read to be decoded had what index.
+// IndexUse is how many pictures whose files were read had what index, or had to be decoded no more. Hits, Copies, Misses
+// and Kept add up to all of them: those of broken files, and those that stand in for them, too. Where no index is kept,
+// or its storage does not answer, Kept alone is counted.
 type IndexUse struct {
 	// Hits had an index that is no copy, Copies had a copy, Misses none.
 	Hits, Copies, Misses int64
@@ -48,12 +50,14 @@ type IndexUse struct {
 	MissingCopies, MissingCopyBytes int64
 	// MadeCopies are those of Hits and Misses of which a copy was made on the way, which takes time once.
 	MadeCopies int64
+	// Kept are those whose pixels were kept, so that nothing was decoded, and no index looked for.
+	Kept int64
 }
 
-// Decoded is how many pictures are counted.
+// Decoded is how many of the pictures that are counted had to be decoded.
 func (u *IndexUse) Decoded() int64 { return u.Hits + u.Copies + u.Misses }
 
-// IndexCounts counts pictures that were read to be decoded, by what index they had. Many goroutines may use it at once;
+// IndexCounts counts pictures whose files were read, as IndexUse does. Many goroutines may use it at once;
 // nil counts none.
 type IndexCounts struct{ counts [countedKinds]atomic.Int64 }
 
@@ -64,12 +68,13 @@ const (
 	countedMissing
 	countedMissingBytes
 	countedMade
+	countedKept
 	countedKinds
 )
 
 // Use is all counts.
 func (c *IndexCounts) Use() IndexUse {
-	return IndexUse{c.Hits(), c.Copies(), c.Misses(), c.MissingCopies(), c.of(countedMissingBytes), c.MadeCopies()}
+	return IndexUse{c.Hits(), c.Copies(), c.Misses(), c.MissingCopies(), c.of(countedMissingBytes), c.MadeCopies(), c.of(countedKept)}
 }
 
 // Hits is how many had an index that is no copy.
@@ -120,6 +125,13 @@ func (c *IndexCounts) countWithoutCopy(bytes int, made bool) {
 	}
 	c.counts[countedMissing].Add(1)
 	c.counts[countedMissingBytes].Add(int64(bytes))
+}
+
+// countKept counts a picture whose pixels were kept.
+func (c *IndexCounts) countKept() {
+	if c != nil {
+		c.counts[countedKept].Add(1)
+	}
 }
 
 // MaxIndexInterval is the largest IndexOptions.Interval.

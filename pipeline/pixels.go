@@ -44,6 +44,10 @@ func (k *worker) findPixels(j *Job, ref batch.Ref) bool {
 		return false
 	}
 	k.making, k.found, k.store = recording{}, k.found[:0], nil
+	k.want.index.countKept()
+	if x := j.p.indexes.index; x != nil {
+		x.Counts.countKept()
+	}
 	return true
 }
 

@@ -71,6 +71,39 @@ func TestKeptPixelsChangeNothing(t *testing.T) {
 	}
 }
 
+// Pictures whose pixels are kept are counted with those that had to be decoded, to which an index may be kept or not: each once.
+func TestKeptPixelsAreCounted(t *testing.T) {
+	dir, _ := mixed(t)
+	all := countSound(t, dir, skipPlan)
+	for _, index := range []*IndexOptions{nil, {Dir: t.TempDir(), Counts: new(IndexCounts)}} {
+		o := Options{Index: index, Pixels: pixelcache.New(1 << 30)}
+		j := open(t, dir, skipPlan, o)
+		name := batch.Name{Count: int(j.Samples())}
+		if _, r := fetch(t, j, name); r.Err != nil || r.Index.Kept != 0 {
+			t.Errorf("nothing is kept yet: %+v, %v", r.Index, r.Err)
+		}
+		keepAll(t, j, o.Pixels, all)
+		if index != nil {
+			*index.Counts = IndexCounts{}
+		}
+		before := o.Pixels.Counts().Hits
+		_, r := fetch(t, j, name)
+		kept := o.Pixels.Counts().Hits - before
+		if r.Err != nil || r.Index.Kept != kept || kept < all {
+			t.Errorf("%d of %d pictures were kept, counted are %+v, %v", kept, all, r.Index, r.Err)
+		}
+		if index == nil {
+			if r.Index != (IndexUse{Kept: kept}) {
+				t.Errorf("without an index: %+v", r.Index)
+			}
+			continue
+		}
+		if sum := r.Index.Decoded() + r.Index.Kept; sum != int64(j.Samples()) || index.Counts.Use() != r.Index {
+			t.Errorf("%+v of the batch are %d of %d pictures; in all %+v", r.Index, sum, j.Samples(), index.Counts.Use())
+		}
+	}
+}
+
 // Limits of a plan decide verdicts, and whether pictures are turned decides pixels: what is kept for one plan is none of another.
 func TestKeptPixelsOfOtherPlans(t *testing.T) {
 	dir, _ := mixed(t)

@@ -61,7 +61,7 @@ func fromIndexUse(u pipeline.IndexUse) *pb.IndexUse {
 	return &pb.IndexUse{
 		Hits: uint32(u.Hits), Copies: uint32(u.Copies), Misses: uint32(u.Misses),
 		MissingCopies: uint32(u.MissingCopies), MissingCopyBytes: uint64(u.MissingCopyBytes),
-		MadeCopies: uint32(u.MadeCopies),
+		MadeCopies: uint32(u.MadeCopies), Kept: uint32(u.Kept),
 	}
 }
 

@@ -140,7 +140,7 @@ func TestOpenTellsLastingTroubleFromPassing(t *testing.T) {
 
 func TestFetch(t *testing.T) {
 	e := &servertest.Engine{Height: 64, Width: 100, Result: func(_ *batch.Name, r *pipeline.Result) {
-		r.Index = pipeline.IndexUse{Hits: 1, Copies: 2, Misses: 3, MissingCopies: 4, MissingCopyBytes: 5 << 32, MadeCopies: 6}
+		r.Index = pipeline.IndexUse{Hits: 1, Copies: 2, Misses: 3, MissingCopies: 4, MissingCopyBytes: 5 << 32, MadeCopies: 6, Kept: 7}
 	}}
 	n := newNode(t, e, server.Options{})
 	tr := n.started()
@@ -166,7 +166,7 @@ func TestFetch(t *testing.T) {
 	if f := first.header.Fields[2]; f.Name != "index" || f.Offset != uint64(size-832) || len(f.Shape) != 1 || f.Shape[0] != 100 {
 		t.Errorf("field %v", f)
 	}
-	if u := first.header.Index; u.GetHits() != 1 || u.GetCopies() != 2 || u.GetMisses() != 3 || u.GetMissingCopies() != 4 || u.GetMissingCopyBytes() != 5<<32 || u.GetMadeCopies() != 6 {
+	if u := first.header.Index; u.GetHits() != 1 || u.GetCopies() != 2 || u.GetMisses() != 3 || u.GetMissingCopies() != 4 || u.GetMissingCopyBytes() != 5<<32 || u.GetMadeCopies() != 6 || u.GetKept() != 7 {
 		t.Errorf("indexes %v", u)
 	}
 	if i := binary.LittleEndian.Uint64(first.data[size-832+8*99:]); i != 99 {

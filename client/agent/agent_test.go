@@ -443,8 +443,8 @@ func TestIndexUseIsTold(t *testing.T) {
 		index *pb.IndexUse
 		want  []byte
 	}{
-		{nil, make([]byte, 28)},
-		{&pb.IndexUse{Hits: 1, Copies: 2, Misses: 3, MissingCopies: 4, MissingCopyBytes: 5 << 32, MadeCopies: 6}, []byte{0: 1, 4: 2, 8: 3, 12: 4, 20: 5, 24: 6, 27: 0}},
+		{nil, make([]byte, 32)},
+		{&pb.IndexUse{Hits: 1, Copies: 2, Misses: 3, MissingCopies: 4, MissingCopyBytes: 5 << 32, MadeCopies: 6, Kept: 7}, []byte{0: 1, 4: 2, 8: 3, 12: 4, 20: 5, 24: 6, 28: 7, 31: 0}},
 	} {
 		l := start(t, &fakeNode{index: c.index})
 		l.open(5, nil)

@@ -10,7 +10,7 @@ import (
 
 // socketRevision is that of the packets of docs/agent.md. It is raised with any change that the other side has to know
 // of.
-const socketRevision = 4
+const socketRevision = 5
 
 // greeting is the first packet of a Loader's socket, both ways: what the agent and the Python package must have in
 // common.

@@ -33,7 +33,7 @@ const (
 const (
 	maxPacket  = 64 << 10
 	maxCall    = 64 << 20 // of a call whose text is in a file
-	doneBytes  = 53       // of a done packet, without its JSON
+	doneBytes  = 57       // of a done packet, without its JSON
 	maxExtra   = maxPacket - doneBytes
 	wantBytes  = 56
 	flagListed = 1
@@ -158,6 +158,7 @@ func donePacket(w want, window int, index *pb.IndexUse, extra []byte) []byte {
 	}
 	b = binary.LittleEndian.AppendUint64(b, index.GetMissingCopyBytes())
 	b = binary.LittleEndian.AppendUint32(b, index.GetMadeCopies())
+	b = binary.LittleEndian.AppendUint32(b, index.GetKept())
 	return append(b, extra...)
 }
 

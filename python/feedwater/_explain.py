@@ -36,7 +36,14 @@ def explain_plan(
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     return "\n".join(
-        [*lines, "", *_describe_run(config, opened), *_describe_index(index, late), *_describe_price(stage)]
+        [
+            *lines,
+            "",
+            *_describe_run(config, opened),
+            *_describe_index(index, late),
+            *_describe_kept(index),
+            *_describe_price(stage),
+        ]
     )
 
 
@@ -54,6 +61,13 @@ def _describe_index(use: IndexUse, late: IndexUse) -> list[str]:
         room = "--index-copies or FEEDWATER_INDEX_COPIES gives room: docs/image-index.md"
         lines.append(f"          of late {missing} could have had a copy, which decodes faster; {room}")
     return lines
+
+
+def _describe_kept(use: IndexUse) -> list[str]:
+    """How much decoding kept pixels saved."""
+    if not use.kept:
+        return []
+    return [f"kept      {use.kept:,} pictures so far were not decoded, for their pixels were kept: docs/keep.md"]
 
 
 def _describe_price(stage: Stage | None) -> list[str]:

@@ -310,8 +310,8 @@ class Loader:
         text = json.dumps(details).encode() if details else b""
         window = self.spec.get("window", 4)
         use = self.spec.get("later_index" if epoch and "later_index" in self.spec else "index", ())
-        use = (*use, *[0] * 6)[:6]
-        self.sock.send(b"D" + struct.pack("<QIIIIIIIIQI", ident, slot, count, window, len(text), *use) + text)
+        use = (*use, *[0] * 7)[:7]
+        self.sock.send(b"D" + struct.pack("<QIIIIIIIIQII", ident, slot, count, window, len(text), *use) + text)
         return self.faults.at("done")
 
     def images(self, ident, memory, base, place, epoch, refs, details):

@@ -1078,11 +1078,11 @@ def test_explain(fake: Any) -> None:
 
 
 def test_what_indexes_pictures_had(fake: Any) -> None:
-    fake.set(index=(1, 2, 7, 3, 500, 4))
+    fake.set(index=(1, 2, 7, 3, 500, 4, 8))
     loader = fake.loader()
     assert loader.stats().index == IndexUse() and "index  " not in loader.explain(), "before the first batch"
     batches = len(list(loader))
-    assert loader.stats().index == IndexUse(*(batches * n for n in (1, 2, 7, 3, 500, 4)))
+    assert loader.stats().index == IndexUse(*(batches * n for n in (1, 2, 7, 3, 500, 4, 8)))
     [line] = [n for n, line in enumerate(loader.explain().splitlines()) if line.startswith("index  ")]
     told = " ".join(loader.explain().splitlines()[line : line + 3])
     assert "of 100 pictures decoded so far 10 % had an index, 20 % a copy, 70 % none" in told
@@ -1090,6 +1090,22 @@ def test_what_indexes_pictures_had(fake: Any) -> None:
         told.split()
     )
     assert "30 % could have had a copy" in told and "FEEDWATER_INDEX_COPIES" in told
+    assert "\nkept      80 pictures so far were not decoded" in loader.explain()
+
+
+def test_pictures_that_are_kept_are_told(fake: Any) -> None:
+    """Where they are all that there is to tell, too."""
+    fake.set(index=(10,), later_index=(0, 0, 0, 0, 0, 0, 10))
+    with fake.loader() as loader:
+        list(loader)
+        assert "kept   " not in loader.explain()
+        list(loader)
+        use = loader.stats().index
+        assert (use.decoded, use.kept) == (100, 100) and "kept      100 pictures" in loader.explain()
+    fake.set(index=(0, 0, 0, 0, 0, 0, 10))
+    with fake.loader() as without_index:
+        next(iter(without_index))
+        assert "kept      10 pictures" in without_index.explain() and "index  " not in without_index.explain()
 
 
 def test_what_copies_pictures_lack_is_told_of_late_passes(fake: Any) -> None:

@@ -2089,11 +2089,12 @@ func (x *Header) GetIndex() *IndexUse {
 	return nil
 }
 
-// IndexUse counts pictures of a batch that had to be decoded, by what the node kept of their files: docs/image-index.md. No byte of the batch depends
-// on it.
+// IndexUse counts pictures of a batch by what the node kept of their files: docs/image-index.md, docs/keep.md. Hits, copies, misses and kept add up to
+// the pictures whose files it read: those of broken files, and those that stand in for them, too. Where it has no index for them only kept is
+// counted. No byte of the batch depends on it.
 type IndexUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// They had an index that is no copy, a copy, none.
+	// They had to be decoded, and had an index that is no copy, a copy, none.
 	Hits   uint32 `protobuf:"varint,1,opt,name=hits,proto3" json:"hits,omitempty"`
 	Copies uint32 `protobuf:"varint,2,opt,name=copies,proto3" json:"copies,omitempty"`
 	Misses uint32 `protobuf:"varint,3,opt,name=misses,proto3" json:"misses,omitempty"`
@@ -2102,7 +2103,9 @@ type IndexUse struct {
 	MissingCopies    uint32 `protobuf:"varint,4,opt,name=missing_copies,json=missingCopies,proto3" json:"missing_copies,omitempty"`
 	MissingCopyBytes uint64 `protobuf:"varint,5,opt,name=missing_copy_bytes,json=missingCopyBytes,proto3" json:"missing_copy_bytes,omitempty"`
 	// Those of hits and misses of which a copy was made on the way, which takes time once.
-	MadeCopies    uint32 `protobuf:"varint,6,opt,name=made_copies,json=madeCopies,proto3" json:"made_copies,omitempty"`
+	MadeCopies uint32 `protobuf:"varint,6,opt,name=made_copies,json=madeCopies,proto3" json:"made_copies,omitempty"`
+	// Their pixels were kept, so that nothing was decoded.
+	Kept          uint32 `protobuf:"varint,7,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2175,6 +2178,13 @@ func (x *IndexUse) GetMissingCopyBytes() uint64 {
 func (x *IndexUse) GetMadeCopies() uint32 {
 	if x != nil {
 		return x.MadeCopies
+	}
+	return 0
+}
+
+func (x *IndexUse) GetKept() uint32 {
+	if x != nil {
+		return x.Kept
 	}
 	return 0
 }
@@ -4097,7 +4107,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06errors\x18\x03 \x03(\v2\x19.feedwater.v1.SampleErrorR\x06errors\x12!\n" +
 	"\fcore_seconds\x18\x04 \x01(\x01R\vcoreSeconds\x12%\n" +
 	"\x0equeued_seconds\x18\x05 \x01(\x01R\rqueuedSeconds\x12,\n" +
-	"\x05index\x18\x06 \x01(\v2\x16.feedwater.v1.IndexUseR\x05index\"\xc4\x01\n" +
+	"\x05index\x18\x06 \x01(\v2\x16.feedwater.v1.IndexUseR\x05index\"\xd8\x01\n" +
 	"\bIndexUse\x12\x12\n" +
 	"\x04hits\x18\x01 \x01(\rR\x04hits\x12\x16\n" +
 	"\x06copies\x18\x02 \x01(\rR\x06copies\x12\x16\n" +
@@ -4105,7 +4115,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x0emissing_copies\x18\x04 \x01(\rR\rmissingCopies\x12,\n" +
 	"\x12missing_copy_bytes\x18\x05 \x01(\x04R\x10missingCopyBytes\x12\x1f\n" +
 	"\vmade_copies\x18\x06 \x01(\rR\n" +
-	"madeCopies\"\xb5\x01\n" +
+	"madeCopies\x12\x12\n" +
+	"\x04kept\x18\a \x01(\rR\x04kept\"\xb5\x01\n" +
 	"\vSampleError\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\rR\x06offset\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x10\n" +

@@ -32,7 +32,7 @@ Upcoming = Callable[[int, int], "Step | None"]
 """The step at or after a place (epoch, start) on the way ahead; None if it is not known yet."""
 
 MOST_POLICIES = 512
-_DONE = struct.Struct("<xQ8xIIIIIIQI")
+_DONE = struct.Struct("<xQ8xIIIIIIQII")
 _ID = struct.Struct("<xQ")
 _RETURNED = struct.Struct("<cQd")
 
@@ -333,14 +333,15 @@ class Feed:
             del inbox[0]
 
     def _note_done(self, packet: bytes) -> None:
-        ident, self.window, json_bytes, hits, copies, misses, missing, missing_bytes, made = _DONE.unpack_from(packet)
+        told = _DONE.unpack_from(packet)
+        ident, self.window, json_bytes = told[:3]
         want = self._out.get(ident)
         if want is None:
             return
         details = json.loads(packet[_DONE.size : _DONE.size + json_bytes]) if json_bytes else None
         if details is not None and "stores" in details:
             self.session.add_stores(details["stores"])
-        want.answer = Done(want, details, (hits, copies, misses, missing, missing_bytes, made))
+        want.answer = Done(want, details, told[3:])
         self._out.pop(ident, None)
 
     def _note_failed(self, packet: bytes, error: dict[str, Any] | None) -> None:

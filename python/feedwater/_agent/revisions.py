@@ -13,7 +13,7 @@ from .._version import __version__
 
 __all__ = ["KNOWN", "SOCKET", "UNITS", "find_mismatch", "find_replaced", "make_greeting"]
 
-SOCKET = 4
+SOCKET = 5
 """Revision of the packets of docs/agent.md."""
 
 UNITS = {"order": 1, "lasthop": 2}

@@ -380,8 +380,8 @@ class Engine:
         substituted = sum(error.get("substitute") is not None for error in errors) if errors else 0
         index = before.index
         if done is not None:  # without a call
-            (a, b, c, d, e, f), (g, h, i, j, k, m) = index, done.index
-            index = (a + g, b + h, c + i, d + j, e + k, f + m)
+            (a, b, c, d, e, f, g), (h, i, j, k, m, n, o) = index, done.index
+            index = (a + h, b + i, c + j, d + k, e + m, f + n, g + o)
         return Totals(
             before.batches + bool(rows.labels.size),
             before.samples + rows.samples,

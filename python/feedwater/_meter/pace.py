@@ -68,7 +68,7 @@ class Stats:
     index: IndexUse = NO_USE
     """Pictures of these batches that had to be decoded, by what index they had: hits, copies, misses. missing_copies is
     how many could have had a copy, for which no room was given, made_copies of how many one was made on the way:
-    docs/image-index.md.
+    docs/image-index.md. kept is how many others there were, whose pixels were kept: docs/keep.md.
     """
 
     @property
