@@ -78,6 +78,7 @@ func (fl *inFlight) recordDelivery(a *attempt, answer *node.Answer, now time.Tim
 	index := answer.Header.GetIndex()
 	m.decoded += uint64(index.GetHits()) + uint64(index.GetCopies()) + uint64(index.GetMisses())
 	m.uncopied += uint64(index.GetMissingCopies())
+	m.kept += uint64(index.GetKept())
 }
 
 // handleFailedAttempt finds out what an attempt without a batch means for its node. It returns an error if no other

@@ -48,6 +48,7 @@ type member struct {
 	bytes     uint64
 	decoded   uint64 // pictures of these samples, as the node tells, and those that had no copy and could have had one
 	uncopied  uint64
+	kept      uint64 // pictures of these samples whose pixels the node had kept, as it tells
 }
 
 // session is one stream to a node, and what is going on there.

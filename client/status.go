@@ -31,6 +31,8 @@ type NodeStatus struct {
 	// Decoded are their pictures that the node says it decoded, MissingCopies those among them that could have had a copy
 	// and had none.
 	Decoded, MissingCopies uint64
+	// Kept are their pictures that it did not decode, since it had kept the pixels.
+	Kept uint64
 	// Scans are the folders that it lists before it can take part.
 	Scans []*pb.Scan
 }
@@ -73,7 +75,7 @@ func (f *Fleet) publishStatus(now time.Time) {
 		one := NodeStatus{
 			Addr: m.node.Addr(), State: state, Err: m.lastError(), SecondsPerSample: m.speed.SampleSeconds(),
 			Batches: m.batches, Failures: m.failures, Damaged: m.damaged, Samples: m.samples, Bytes: m.bytes,
-			Decoded: m.decoded, MissingCopies: m.uncopied, Scans: m.scans,
+			Decoded: m.decoded, MissingCopies: m.uncopied, Kept: m.kept, Scans: m.scans,
 		}
 		if s := m.session; s != nil {
 			one.Wants, one.Workers, one.Queued = len(s.attempts), s.workers, s.queued

@@ -43,7 +43,7 @@ func (l *loader) isOpen() bool {
 }
 
 // tally is what a node has delivered to all Loaders so far.
-type tally struct{ samples, bytes, decoded, uncopied float64 }
+type tally struct{ samples, bytes, decoded, uncopied, kept float64 }
 
 // watchNodes tells of the nodes that any Loader talks to, each once, with rates since it was asked last.
 func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
@@ -60,6 +60,9 @@ func (a *Agent) watchNodes(began time.Time) func(time.Time) []*pb.NodeStatus {
 				if decoded := t.decoded - b.decoded; decoded > 0 {
 					n.MissingCopies = proto.Float64((t.uncopied - b.uncopied) / decoded)
 				}
+				if made, kept := t.samples-b.samples, t.kept-b.kept; made > 0 && kept > 0 {
+					n.Kept = proto.Float64(kept / made)
+				}
 			}
 		}
 		before, at = after, now
@@ -74,6 +77,7 @@ func (a *Agent) tallyNodes() map[string]tally {
 			t := all[s.Addr]
 			all[s.Addr] = tally{
 				t.samples + float64(s.Samples), t.bytes + float64(s.Bytes), t.decoded + float64(s.Decoded), t.uncopied + float64(s.MissingCopies),
+				t.kept + float64(s.Kept),
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +211,30 @@ for _ in loader:
             process.wait()
 
 
+TRAINING = """
+import sys, feedwater
+options = {"nodes": sys.argv[2]} if sys.argv[2] else {"local_workers": 1}
+crop = feedwater.transforms.CenterCrop(8)
+for _ in feedwater.Loader(sys.argv[1], crop, batch_size=4, steps_per_epoch=10**9, **options):
+    pass
+"""
+
+
+@contextmanager
+def training(nodes: Any, pictures: Path, elsewhere: bool) -> Iterator[list[str]]:
+    """A loop over pictures that a node makes, elsewhere, which alone is watched, or this machine; whom to ask."""
+    data, address, environment = str(pictures), "", dict(os.environ)
+    if elsewhere:
+        data, address = "photos", nodes.start(pictures)
+        environment |= {"XDG_RUNTIME_DIR": "/nowhere", "TMPDIR": "/nowhere"}
+    trainer = subprocess.Popen([sys.executable, "-c", TRAINING, data, address], env=environment)
+    try:
+        yield [address] if address else []
+    finally:
+        trainer.kill()
+        trainer.wait()
+
+
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_pictures_that_lack_a_copy_are_told(
     nodes: Any, real: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
@@ -219,28 +245,33 @@ def test_pictures_that_lack_a_copy_are_told(
         picture_of = PIL.Image.effect_noise((96 + number, 64), 50).convert("RGB")
         picture_of.save(pictures / f"{number}.jpg", progressive=number % 2 == 0)
     monkeypatch.setenv("FEEDWATER_INDEX", str(tmp_path / "index"))
-    data, address, environment = str(pictures.parent), "", dict(os.environ)
-    if elsewhere:  # the node alone is watched
-        data, address = "photos", nodes.start(pictures.parent)
-        environment |= {"XDG_RUNTIME_DIR": "/nowhere", "TMPDIR": "/nowhere"}
-    script = """
-import sys, feedwater
-options = {"nodes": sys.argv[2]} if sys.argv[2] else {"local_workers": 1}
-crop = feedwater.transforms.CenterCrop(8)
-for _ in feedwater.Loader(sys.argv[1], crop, batch_size=4, steps_per_epoch=10**9, **options):
-    pass
-"""
-    trainer = subprocess.Popen([sys.executable, "-c", script, data, address], env=environment)
-    try:
+    with training(nodes, pictures.parent, elsewhere) as addresses:
 
         def shares() -> Any:
-            told = [n for n in picture(real, *([address] if address else []))["nodes"] if "missing_copies" in n]
+            told = [n for n in picture(real, *addresses)["nodes"] if "missing_copies" in n]
             return [round(n["missing_copies"], 1) for n in told]
 
         assert until(shares) == [0.5]
-    finally:
-        trainer.kill()
-        trainer.wait()
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_pictures_that_are_kept_are_told(
+    nodes: Any, real: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    pictures = tmp_path / "data" / "class"
+    pictures.mkdir(parents=True)
+    for number in range(4):
+        PIL.Image.effect_noise((200, 150), 50).convert("RGB").save(pictures / f"{number}.png")
+    monkeypatch.setenv("FEEDWATER_INDEX", "off")
+    monkeypatch.setenv("FEEDWATER_KEEP", "1GiB")
+    with training(nodes, pictures.parent, elsewhere) as addresses:
+
+        def is_told() -> Any:
+            shares = [n.get("kept", 0.0) for n in picture(real, *addresses)["nodes"]]
+            assert all(share <= 1 for share in shares)
+            return shares == [pytest.approx(1, abs=0.01)]
+
+        assert until(is_told)
 
 
 def test_a_node_that_is_not_there(binary: str, folder: Path) -> None:

@@ -9,6 +9,7 @@ import (
 	"github.com/feedwater-io/feedwater/pipeline"
 	"github.com/feedwater-io/feedwater/pipeline/bulkhead"
 	"github.com/feedwater-io/feedwater/pipeline/dataset"
+	"github.com/feedwater-io/feedwater/pipeline/pixelcache"
 	pb "github.com/feedwater-io/feedwater/proto/feedwater/v1"
 	"github.com/feedwater-io/feedwater/server/snapshots"
 )
@@ -21,7 +22,7 @@ type Load struct {
 	sources        Sources
 }
 
-// NewLoad returns a load of nothing. Of the sources it reads Engine, Streams, Finder, Storage and Index.
+// NewLoad returns a load of nothing. Of the sources it reads Engine, Streams, Finder, Storage, Index and Pixels.
 func NewLoad(s Sources) *Load { return &Load{sources: s} }
 
 // CountSent counts a batch of so many bytes that was sent.
@@ -46,11 +47,12 @@ type reading struct {
 	at                            time.Time
 	samples, bytes, making, files float64
 	index                         pipeline.IndexUse
+	pixels                        pixelcache.Counts
 }
 
 func (l *Load) readLoad(now time.Time) reading {
 	w := l.sources.Engine.Work()
-	return reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), w.CoreSeconds, w.ReadSeconds, l.sources.Index.Use()}
+	return reading{now, float64(l.samples.Load()), float64(l.bytes.Load()), w.CoreSeconds, w.ReadSeconds, l.sources.Index.Use(), l.sources.Pixels.Counts()}
 }
 
 // describeNode is this node, with rates between two readings.
@@ -85,6 +87,10 @@ func (l *Load) describeNode(before, after reading) *pb.NodeStatus {
 	if decoded := after.index.Decoded() - before.index.Decoded(); decoded > 0 {
 		missing := float64(after.index.MissingCopies-before.index.MissingCopies) / float64(decoded)
 		n.MissingCopies = &missing
+	}
+	if hits, misses := after.pixels.Hits-before.pixels.Hits, after.pixels.Misses-before.pixels.Misses; hits+misses > 0 {
+		kept := float64(hits) / float64(hits+misses)
+		n.Kept = &kept
 	}
 	return n
 }

@@ -41,7 +41,7 @@ func picture() *watch.Overview {
 		Time: time.Date(2026, 1, 1, 14, 3, 22, 0, time.UTC),
 		Jobs: []*pb.JobStatus{starving(), {Job: strings.Repeat("long", 40), World: 8, Verdict: "unknown"}},
 		Nodes: []*pb.NodeStatus{
-			{Addr: "cpu-1:7070", State: "ready", Cores: 16, EffectiveCores: proto.Float64(15.9)},
+			{Addr: "cpu-1:7070", State: "ready", Cores: 16, EffectiveCores: proto.Float64(15.9), Kept: proto.Float64(0.5)},
 			{Addr: "cpu-2:7070", State: "failed", Error: strings.Repeat("connection refused ", 20)},
 		},
 		Gpus:      []*pb.GpuStatus{{Host: "gpu-1", Name: "NVIDIA H200", Unknown: "no permission"}, {Index: 1, Busy: proto.Float64(0.69)}},
@@ -79,6 +79,21 @@ func TestScansAreTold(t *testing.T) {
 		if want := "listing imagenet/train: 120000 files in 30s, 4000 a second"; !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+}
+
+// Which share of pictures nodes had kept is told where one tells, on screens that have room.
+func TestKeptPicturesAreTold(t *testing.T) {
+	p := &watch.Overview{Nodes: []*pb.NodeStatus{{Addr: "cpu-1:7070", State: "ready"}, {Addr: "cpu-2:7070", State: "ready"}}}
+	told := func(width int) bool {
+		text := ansi.Strip(Render(Screen{Overview: p, Width: width, Interval: time.Second}))
+		return strings.Contains(text, "KEPT") && strings.Contains(text, "97 %")
+	}
+	if told(200) {
+		t.Error("told of nodes that tell nothing")
+	}
+	if p.Nodes[1].Kept = proto.Float64(0.97); told(99) || !told(100) || !told(200) {
+		t.Errorf("on screens of 99, 100 and 200 columns: %t, %t, %t", told(99), told(100), told(200))
 	}
 }
 

@@ -2,6 +2,8 @@ package top
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,7 +198,7 @@ func (s Screen) nodeLines() []string {
 	}
 	columns := []column{
 		{"NODE", 0, true, 0}, {"STATE", 10, true, 0}, {"CORES", 9, false, 0}, {"QUEUED s", 8, false, 0}, {"WANTS", 5, false, 0}, {"IMG/S", 6, false, 0},
-		{"MB/S", 6, false, 0}, {"ms/IMG", 6, false, 0}, {"READ", 5, false, 90}, {"ERROR", 40, true, 130},
+		{"MB/S", 6, false, 0}, {"ms/IMG", 6, false, 0}, {"READ", 5, false, 90}, {"KEPT", 5, false, s.keptFrom()}, {"ERROR", 40, true, 130},
 	}
 	columns[0].width = s.nameWidth(columns, longestName(s.Overview.Nodes, (*pb.NodeStatus).GetAddr))
 	lines := []string{s.headerLine(columns)}
@@ -215,7 +217,7 @@ func (s Screen) nodeLines() []string {
 		}
 		lines = append(lines, s.rowLine(columns, []string{
 			n.Addr, style.Render(n.State), cores, shortNumber(n.Queued), fmt.Sprint(n.Wants), shortNumber(n.SamplesPerSecond), shortNumber(n.BytesPerSecond / 1e6),
-			cost, percentText(n.Read), n.Error,
+			cost, percentText(n.Read), percentText(n.Kept), n.Error,
 		}))
 		if n.Error != "" && s.Width < 130 {
 			lines = append(lines, "   "+fair.Render(clipText(n.Error, s.Width-4)))
@@ -225,6 +227,14 @@ func (s Screen) nodeLines() []string {
 		}
 	}
 	return lines
+}
+
+// keptFrom is the least width of a screen that says which share of pictures nodes had kept: of none where no node tells.
+func (s Screen) keptFrom() int {
+	if slices.ContainsFunc(s.Overview.Nodes, func(n *pb.NodeStatus) bool { return n.Kept != nil }) {
+		return 100
+	}
+	return math.MaxInt
 }
 
 // scanText is how far a node is with the files of a folder.

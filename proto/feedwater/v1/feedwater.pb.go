@@ -3619,6 +3619,8 @@ type NodeStatus struct {
 	Scans []*Scan `protobuf:"bytes,16,rep,name=scans,proto3" json:"scans,omitempty"`
 	// Share of the pictures decoded over the last interval that could have had a copy and had none, as IndexUse counts them. Absent: unknown.
 	MissingCopies *float64 `protobuf:"fixed64,17,opt,name=missing_copies,json=missingCopies,proto3,oneof" json:"missing_copies,omitempty"`
+	// Share of the pictures made over the last interval whose pixels were kept. Absent: unknown, or none are kept.
+	Kept          *float64 `protobuf:"fixed64,18,opt,name=kept,proto3,oneof" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3754,6 +3756,13 @@ func (x *NodeStatus) GetScans() []*Scan {
 func (x *NodeStatus) GetMissingCopies() float64 {
 	if x != nil && x.MissingCopies != nil {
 		return *x.MissingCopies
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetKept() float64 {
+	if x != nil && x.Kept != nil {
+		return *x.Kept
 	}
 	return 0
 }
@@ -4270,7 +4279,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x04sent\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04sent\x12/\n" +
 	"\x05ended\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05ended\x12\x14\n" +
 	"\x05hedge\x18\x05 \x01(\bR\x05hedge\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\tR\x05state\"\xe6\x04\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\"\x88\x05\n" +
 	"\n" +
 	"NodeStatus\x12\x12\n" +
 	"\x04addr\x18\x01 \x01(\tR\x04addr\x12\x14\n" +
@@ -4288,14 +4297,16 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\x06decode\x18\f \x01(\x01H\x03R\x06decode\x88\x01\x01\x12!\n" +
 	"\ttransform\x18\r \x01(\x01H\x04R\ttransform\x88\x01\x01\x12(\n" +
 	"\x05scans\x18\x10 \x03(\v2\x12.feedwater.v1.ScanR\x05scans\x12*\n" +
-	"\x0emissing_copies\x18\x11 \x01(\x01H\x05R\rmissingCopies\x88\x01\x01B\x12\n" +
+	"\x0emissing_copies\x18\x11 \x01(\x01H\x05R\rmissingCopies\x88\x01\x01\x12\x17\n" +
+	"\x04kept\x18\x12 \x01(\x01H\x06R\x04kept\x88\x01\x01B\x12\n" +
 	"\x10_effective_coresB\x1a\n" +
 	"\x18_core_seconds_per_sampleB\a\n" +
 	"\x05_readB\t\n" +
 	"\a_decodeB\f\n" +
 	"\n" +
 	"_transformB\x11\n" +
-	"\x0f_missing_copies\"\xd0\x03\n" +
+	"\x0f_missing_copiesB\a\n" +
+	"\x05_kept\"\xd0\x03\n" +
 	"\tGpuStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +

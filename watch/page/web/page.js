@@ -394,6 +394,7 @@ function nodeFacts(n) {
     ["wants", String(n.wants)], ["images/s", short(n.samples_per_second)], ["MB/s", short(n.bytes_per_second / 1e6)],
     ["core-ms/image", short(known(n.core_seconds_per_sample) ? 1e3 * n.core_seconds_per_sample : null)],
     ["reading", percent(n.read)], ["decoding", percent(n.decode)], ["transforming", percent(n.transform)],
+    ...(known(n.kept) ? [["pixels kept", percent(n.kept)]] : []),
   ]);
 }
 
