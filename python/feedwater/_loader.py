@@ -498,12 +498,13 @@ class Loader(DataLoaderAttributes, Generic[B]):
     @property
     def _pictures(self) -> dict[str, Any]:
         """For the doctor: what indexes those of late batches had, how many the data set has, 0 while that is not known,
-        its folder, and the room for copies.
+        its folder, and the room for copies and for pixels.
         """
         opened = self._engine.feed.session.opened
         samples = 0 if opened is None else opened.samples
-        room = os.environ.get("FEEDWATER_INDEX_COPIES", "")
-        return {"use": self._progress.late_use, "samples": samples, "folder": self._config.source.folder, "room": room}
+        room, keep = (os.environ.get(name, "") for name in ("FEEDWATER_INDEX_COPIES", "FEEDWATER_KEEP"))
+        known = {"folder": self._config.source.folder, "room": room, "keep": keep}
+        return {"use": self._progress.late_use, "samples": samples, **known}
 
     # -- the end ------------------------------------------------------------------------------------------------------
 

@@ -265,6 +265,17 @@ def test_a_loader_whose_pictures_lack_copies(doctor: Doctor, fake: Any, monkeypa
     assert (evidence["folder"], evidence["room"]) == (str(fake.data), "5kB")
 
 
+@pytest.mark.parametrize(("keep", "unkept"), [("", 100), ("1GiB", 0)])
+def test_a_loader_of_png_files(
+    doctor: Doctor, fake: Any, monkeypatch: pytest.MonkeyPatch, keep: str, unkept: int
+) -> None:
+    (fake.data / "class0").mkdir()
+    (fake.data / "class0" / "0.png").touch()
+    monkeypatch.setenv("FEEDWATER_KEEP", keep)
+    done = doctor.run(sys.executable, doctor.script(OURS), str(fake.data))
+    assert doctor.verdict["evidence"]["unkept"] == unkept, done.stderr
+
+
 FORMATS = """
 import io, sys, time, PIL.Image
 counts = sys.modules["_feedwater.doctor.probe.pictures"].counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from feedwater._agent.index_use import IndexUse
 from feedwater.doctor import advice, screen
 from feedwater.doctor.copies import copy_facts
+from feedwater.doctor.kept_pixels import picture_facts
 from feedwater.doctor.measured import measure_run
 from feedwater.doctor.probe import pictures
 from feedwater.doctor.probe.board import FIELDS
@@ -195,6 +197,41 @@ def test_copies_that_are_being_made_are_noted() -> None:
     assert note.startswith("copies of 90 % of the pictures were made on the way") and "judge again then" in note
     assert not any("copies" in action.do for action in judge_loop(made).actions)
     assert not any("copies" in note for note in judge_loop(replace(made, made_copies=0.2)).notes)
+
+
+def test_pixels_are_kept_where_that_gains_most() -> None:
+    slow = replace(FIRES["few-nodes"], data="folder", unkept=50_000)
+    first, second = judge_loop(slow).actions
+    assert first.do.startswith("FEEDWATER_KEEP=BYTES") and "each of the 50,000 pictures: docs/keep.md" in first.do
+    assert first.gain is None and second.do.startswith("feedwater nodes")
+    others = (replace(slow, unkept=0), replace(slow, data="nodes"), replace(slow, wait=0.01, ready_s=None))
+    begun = replace(slow, wait=0.02, step_s=0.02, edge_s=0.02, steps_per_pass=12.0)
+    assert judge_loop(begun).cause == "epoch-boundary", "which is not for want of cores"
+    for other in (*others, begun):
+        assert not any("FEEDWATER_KEEP" in action.do for action in judge_loop(other).actions)
+
+
+@pytest.mark.parametrize(
+    ("names", "use", "gain"),
+    [
+        (["a.png", "b.PNG", "c.jpg"], IndexUse(), True),
+        (["a.png", "b.jpg", "c.jpg"], IndexUse(misses=9), False),
+        (["a.png"], IndexUse(misses=1, kept=8), False),
+        (["a.webp"], IndexUse(misses=9), True),
+        (["a.webp"], IndexUse(misses=9, missing_copies=1), False),
+        (["a.webp"], IndexUse(misses=9, made_copies=1), False),
+        (["a.webp"], IndexUse(copies=9), False),
+        (["a.webp"], IndexUse(), False),
+        ([], IndexUse(misses=9), False),
+    ],
+)
+def test_which_pictures_gain_most_by_kept_pixels(tmp_path: Path, names: list[str], use: IndexUse, gain: bool) -> None:
+    for name in names:
+        (tmp_path / name.partition(".")[0]).mkdir()
+        (tmp_path / name.partition(".")[0] / name).touch()
+    assert picture_facts(use, 30, str(tmp_path))["unkept"] == 30 * gain
+    assert picture_facts(use, 30, str(tmp_path), keep="1GiB")["unkept"] == 0
+    assert picture_facts(use, 30, str(tmp_path / "none"))["unkept"] == picture_facts(use, 30)["unkept"] == 0
 
 
 def test_what_copies_take() -> None:

@@ -18,7 +18,7 @@ from .._meter.idle import NO_GPU
 from .._meter.pace import Stats
 from ..errors import Error
 from . import curve, report
-from .copies import copy_facts
+from .kept_pixels import picture_facts
 from .measured import measure_run
 from .probe import fetches, loaders, passes, settings
 from .probe.session import Session
@@ -82,7 +82,7 @@ def of_stats(stats: Stats, *, elsewhere: bool, pictures: Mapping[str, Any] | Non
         fetches=0,
         host=False,
         broken=(stats.skipped + stats.substituted) / max(1, stats.samples),
-        **copy_facts(**(pictures or {"use": stats.index})),
+        **picture_facts(**(pictures or {"use": stats.index})),
     )
     return judge_loop(s)
 

@@ -7,7 +7,7 @@ from statistics import mean, median
 from typing import Any
 
 from .._agent.index_use import IndexUse
-from .copies import copy_facts
+from .kept_pixels import picture_facts
 from .report import Run
 from .signals import LEAST_ROWS, Signals
 
@@ -43,12 +43,12 @@ def measure_run(run: Run, siblings: Sequence[Run] = ()) -> Signals | None:
         **_fetch_facts(run, loop),
         **_machine_facts(run, siblings),
         **_look_facts(run.about),
-        **_copy_facts(**loop.get("pictures", {})),
+        **_picture_facts(**loop.get("pictures", {})),
     )
 
 
-def _copy_facts(use: Sequence[int] = (), **known: Any) -> dict[str, Any]:
-    return copy_facts(IndexUse(*use), **known)
+def _picture_facts(use: Sequence[int] = (), **known: Any) -> dict[str, Any]:
+    return picture_facts(IndexUse(*use), **known)
 
 
 def _loader_facts(about: dict[str, Any], loop: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .._common.constants import BOUND_SHARE, GAIN_SHARE, STRAGGLER_SHARE, UNSTEA
 from . import advice, foreign_load
 from .causes import TINY_S, Action, Cause, cause_of, find_causes, is_tiny, suggest_nodes
 from .copies import note_copies, suggest_copies
+from .kept_pixels import suggest_keeping
 from .measured import measure_run
 from .report import Report, Run
 from .signals import LEAST_ROWS, Signals
@@ -151,6 +152,8 @@ def _judge_late(s: Signals, tips: list[tuple[str, str, str]], notes: list[str]) 
     elif not any(action.arguments.startswith("num_workers") for action in actions):
         actions += foreign_load.suggest_fewer(s)
     actions += suggest_copies(s)
+    if cause == "cores-used-up":
+        actions += suggest_keeping(s)
     if cause == "few-nodes":
         times = f": {s.period_s / s.fed_s:.1f} times as many, if all are busy" if s.fed_s >= TINY_S else ""
         actions.append(Action(f"more nodes{times}"))  # a step of next to nothing takes what any number of them gives

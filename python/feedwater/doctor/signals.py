@@ -113,6 +113,9 @@ class Signals:
     room: str = ""
     """FEEDWATER_INDEX_COPIES, of this process."""
 
+    unkept: int = 0
+    """Samples of its data set where most are of encodings that gain most by kept pixels, and none are kept here."""
+
     host: bool = True
     """Whether the machine was looked at; without, the next lines are unknown."""
     loop_cores: float = 0.1
