@@ -66,6 +66,9 @@ func (p *listPlace) openLists(log *slog.Logger) (lists dataset.Options, given *t
 		return lists, nil, nil, err
 	}
 	given = p.openTables()
+	given.Trouble = func(err error) {
+		log.Warn("a table that a trainer gave is not kept for the next start; --cache-dir, or FEEDWATER_CACHE_DIR, names another folder", "err", err)
+	}
 	return lists, given, func() {
 		_ = lists.ReadCache.Close() // what is in it is checked when it is read
 		_ = given.Close()           // what is left is in the folder for temporary files

@@ -124,3 +124,26 @@ func filesBelow(t *testing.T, dir string) (names []string) {
 	}
 	return names
 }
+
+// A table that --cache-dir does not take is kept elsewhere, and the log says so.
+func TestFolderThatTakesNoTables(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	folder := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	place := listPlace{dir: folder, limit: standardLists, tables: standardTables}
+	_, given, closeLists, err := place.openLists(slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLists()
+	const text, name = "text", "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"
+	if err := given.Keep("", name, int64(len(text)), strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), folder) {
+		t.Errorf("the log says %q", log.String())
+	}
+}

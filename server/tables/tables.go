@@ -33,6 +33,25 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("a table of %d bytes, where all tables of an identity may have %d (--table-limit), those on their way included", e.Bytes, e.Limit)
 }
 
+// KeepError says that a list is not kept in the folder.
+type KeepError struct {
+	// Folder that it is kept in as long as the Store lasts; empty: it is not kept.
+	Folder string
+	// Cause that it is not kept where it should be, or nowhere.
+	Cause error
+}
+
+// Error says where the list is kept, and why there.
+func (e *KeepError) Error() string {
+	if e.Folder == "" {
+		return fmt.Sprintf("no folder takes it: %v", e.Cause)
+	}
+	return fmt.Sprintf("it is kept in %s until this process ends: %v", e.Folder, e.Cause)
+}
+
+// Unwrap is the Cause.
+func (e *KeepError) Unwrap() error { return e.Cause }
+
 // ErrOtherText says that a list is not the one that its name says.
 var ErrOtherText = errors.New("the table's text is not what its SHA-256 says")
 
@@ -49,15 +68,20 @@ type Store struct {
 	folder func() (string, error)
 	limit  int64
 
+	// Trouble, if set before use, is told, once a minute at most, that a list is not kept in the folder, and why: a *KeepError.
+	Trouble func(error)
+	create  func(dir string) (file, error)
+
 	mu      sync.Mutex
 	private string           // in place of a folder that cannot be written; "" while there is none
+	told    time.Time        // when Trouble was
 	coming  map[string]int64 // bytes that are being written, by identity
 }
 
 // New returns a Store in the folder that a function names, with so many bytes for each identity. Where that folder
-// cannot be written, one that lasts as long as the Store takes its place.
+// cannot be written, or has no room, one that lasts as long as the Store takes its place.
 func New(folder func() (string, error), limit int64) *Store {
-	return &Store{folder: folder, limit: limit, coming: map[string]int64{}}
+	return &Store{folder: folder, limit: limit, create: createTemp, coming: map[string]int64{}}
 }
 
 // Close removes what lasts no longer than the Store.
@@ -106,7 +130,7 @@ func (s *Store) Folder() string {
 }
 
 // Keep reads a list of so many bytes and keeps it by its SHA-256, in hex. Errors are those of the reader, *LimitError,
-// ErrOtherText, or about the folder.
+// ErrOtherText, or a *KeepError.
 func (s *Store) Keep(identity, table string, bytes int64, text io.Reader) error {
 	if sum, err := hex.DecodeString(table); err != nil || len(sum) != sha256.Size || table != strings.ToLower(table) {
 		return fmt.Errorf("%w: %.80q is no SHA-256 in hex", ErrOtherText, table)
@@ -115,19 +139,15 @@ func (s *Store) Keep(identity, table string, bytes int64, text io.Reader) error 
 		return err
 	}
 	defer s.returnBytes(identity, bytes)
-	file, dir, err := s.createFile(identity)
-	if err != nil {
+	f := &tableFile{store: s, identity: identity}
+	defer f.discard()
+	if err := f.open(); err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it was renamed
-	err = copyWhole(file, text, table, bytes)
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := copyWhole(f, text, table, bytes); err != nil {
 		return err
 	}
-	if err := s.makeRoom(dir, identity); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), filepath.Join(dir, table+ending))
+	return f.commit(table + ending)
 }
 
 // reserveBytes counts a list that comes.
@@ -149,37 +169,31 @@ func (s *Store) returnBytes(identity string, bytes int64) {
 	}
 }
 
-// createFile begins a file in the identity's folder.
-func (s *Store) createFile(identity string) (*os.File, string, error) {
-	var errs []error
-	if dir := s.Folder(); dir != "" {
-		file, below, err := createBelow(dir, identity)
-		if err == nil {
-			return file, below, nil
-		}
-		errs = append(errs, err)
-	}
+// privateFolder is the folder of this Store alone, which is made when it is needed first.
+func (s *Store) privateFolder() (dir string, err error) {
 	s.mu.Lock()
-	var err error
+	defer s.mu.Unlock()
 	if s.private == "" {
 		s.private, err = os.MkdirTemp("", "feedwater-tables-")
 	}
-	private := s.private
-	s.mu.Unlock()
-	if err != nil {
-		return nil, "", errors.Join(append(errs, err)...)
-	}
-	return createBelow(private, identity)
+	return s.private, err
 }
 
-func createBelow(dir, identity string) (*os.File, string, error) {
-	below := filepath.Join(dir, nameOf(identity))
-	if err := os.MkdirAll(below, 0o700); err != nil {
-		return nil, "", err
+// tell tells what troubles the Store, unless it did so a short time ago: trainers ask over and over.
+func (s *Store) tell(err error) {
+	now := time.Now()
+	s.mu.Lock()
+	due := s.told.IsZero() || now.Sub(s.told) >= tellEvery
+	if due {
+		s.told = now
 	}
-	file, err := os.CreateTemp(below, "*"+unfinished)
-	return file, below, err
+	s.mu.Unlock()
+	if due && s.Trouble != nil {
+		s.Trouble(err)
+	}
 }
+
+const tellEvery = time.Minute
 
 // copyWhole copies a text and compares it with what it should be.
 func copyWhole(to io.Writer, text io.Reader, table string, bytes int64) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -158,5 +159,83 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it is left: %v", err)
+	}
+}
+
+// fullFile has room for so many bytes, or fails when it is closed.
+type fullFile struct {
+	file
+	room    int
+	closing error
+}
+
+func (f *fullFile) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p[:min(len(p), f.room)])
+	if f.room -= n; err == nil && n < len(p) {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+func (f *fullFile) Close() error { return errors.Join(f.file.Close(), f.closing) }
+
+// TestAFolderWithoutRoom: what a folder takes no more of is kept, whole, in the private one, and that is told. Where that
+// takes no more either the error says both, and nothing is left of the list.
+func TestAFolderWithoutRoom(t *testing.T) {
+	text := strings.Repeat("0123456789", 10_000)
+	for name, c := range map[string]struct {
+		own, private fullFile
+		nowhere      bool
+	}{
+		"at once":         {own: fullFile{room: 0}, private: fullFile{room: 1 << 20}},
+		"behind a part":   {own: fullFile{room: 70_001}, private: fullFile{room: 1 << 20}},
+		"when it is kept": {own: fullFile{room: 1 << 20, closing: syscall.EDQUOT}, private: fullFile{room: 1 << 20}},
+		"nowhere":         {own: fullFile{room: 70_001}, private: fullFile{room: 70_002}, nowhere: true},
+		"nowhere at last": {own: fullFile{room: 70_001}, private: fullFile{room: 99_999}, nowhere: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			temporary := t.TempDir()
+			t.Setenv("TMPDIR", temporary)
+			dir := t.TempDir()
+			s := New(in(dir), 1<<20)
+			s.create = func(at string) (file, error) {
+				f, err := createTemp(at)
+				full := c.private
+				if strings.HasPrefix(at, dir) {
+					full = c.own
+				}
+				full.file = f
+				return &full, err
+			}
+			var told []error
+			s.Trouble = func(err error) { told = append(told, err) }
+			for range 2 {
+				err := s.Keep("a", nameOfText(text), int64(len(text)), strings.NewReader(text))
+				if kept := (*KeepError)(nil); c.nowhere != (err != nil) || c.nowhere && (!errors.As(err, &kept) || !errors.Is(err, syscall.ENOSPC) ||
+					!strings.Contains(err.Error(), "no folder takes it: ")) {
+					t.Fatalf("error %v", err)
+				}
+			}
+			if trouble := (*KeepError)(nil); len(told) != 1 || !errors.As(told[0], &trouble) || strings.HasPrefix(trouble.Folder, temporary) == c.nowhere {
+				t.Errorf("told: %v", told)
+			}
+			if c.nowhere {
+				left, err := filepath.Glob(filepath.Join(temporary, "*", "*", "*"))
+				if err != nil || len(left) > 0 {
+					t.Errorf("left: %q, %v", left, err)
+				}
+				return
+			}
+			path, err := s.Find("a", nameOfText(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kept, err := os.ReadFile(path); err != nil || string(kept) != text {
+				t.Errorf("%d bytes, %v", len(kept), err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "tables", "*", "*")); err != nil || len(left) > 0 {
+				t.Errorf("left: %q, %v", left, err)
+			}
+		})
 	}
 }
