@@ -52,6 +52,18 @@ func (j *Job) versions() (store, versions string) {
 	return digestBoth(store, other), digestBoth(versions, others)
 }
 
+// listing is a digest of all that the job's lists say; empty: they do not tell whether they are the same.
+func (j *Job) listing() string {
+	if j.masks == nil {
+		return j.data.Listing()
+	}
+	data, masks := j.data.Listing(), j.masks.Listing()
+	if data == "" || masks == "" {
+		return ""
+	}
+	return digestBoth(data, masks)
+}
+
 // Trouble is what the server that a job's data lies on does not answer, in words; empty: it answers, or the data are files.
 func (j *Job) Trouble() string {
 	for _, s := range []*snapshots.Snapshot{j.data, j.masks} {

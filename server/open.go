@@ -81,6 +81,7 @@ func (s *Server) describeJob(j *Job) *pb.OpenResponse {
 		Protocol: s.options.Protocol, Revisions: s.jobs.revisionsOf(plan),
 	}
 	r.Store, r.Versions = j.versions()
+	r.Listing = j.listing()
 	for _, f := range j.maker.Fields() {
 		r.Fields = append(r.Fields, fromField(f))
 	}

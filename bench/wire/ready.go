@@ -63,6 +63,7 @@ type nothing struct{}
 
 func (nothing) Fingerprint() string        { return strings.Repeat("00", 32) }
 func (nothing) Versions() (string, string) { return "", "" }
+func (nothing) Listing() string            { return "" }
 func (nothing) Listed() time.Time          { return time.Now() }
 func (nothing) Len() int                   { return 1 << 20 }
 func (nothing) Classes() []dataset.Class   { return []dataset.Class{{Name: "noise", Samples: 1 << 20}} }

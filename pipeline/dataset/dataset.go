@@ -158,6 +158,8 @@ type Snapshot struct {
 	fingerprint string
 	origin      string // of objects that have versions; empty: they have none, or the store is nobody else's
 	versions    string // a digest of them, in hex
+	listing     sync.Once
+	content     string // a digest of what is listed, in hex, after listing
 	bare        string // why samples have no labels, for people
 	form        manifest.Form
 	files       []manifest.Identity // of objects, see manifest.Identities
@@ -408,6 +410,33 @@ func (s *Snapshot) Versions() (store, versions string) {
 	}
 	sum := sha256.Sum256([]byte(s.origin))
 	return hex.EncodeToString(sum[:]), s.versions
+}
+
+// Listing is a digest, in hex, of the samples with the times of their files, or with their versions. Where it is the same
+// for two lists of one place, what is read by one is what is read by the other, for each file is compared with its line.
+// It is empty of a list that lies beside the data, which is not made anew, of what a program reads, and of a list that
+// cannot be read.
+func (s *Snapshot) Listing() string {
+	if s.shipped || store.IsProgram(s.path) {
+		return ""
+	}
+	s.listing.Do(func() {
+		content, err := s.digestContent()
+		if err == nil {
+			s.content = hex.EncodeToString(content)
+		}
+	})
+	return s.content
+}
+
+func (s *Snapshot) digestContent() (content []byte, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.manifest == nil {
+		return nil, ErrClosed
+	}
+	defer recoverFault(debug.SetPanicOnFault(true), &err)
+	return s.manifest.Content()
 }
 
 // Classes lists the classes in label order. The caller must not change the slice.

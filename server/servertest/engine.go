@@ -37,6 +37,8 @@ type Engine struct {
 	Store, Versions string
 	// Kept, if set, is what scans find that need not list anew.
 	Kept *Kept
+	// Times is what its data says of the times of files; empty: nothing.
+	Times string
 	// Digest is what Numerics returns. Default "numerics".
 	Digest string
 	// Build is what Revisions returns. Default those of this build.
@@ -154,14 +156,24 @@ func (e *Engine) Scan(ctx context.Context, folder snapshots.Folder, anew bool, p
 		return &data{engine: e, content: e.Kept.Content, kept: e.Kept}, nil
 	}
 	e.listed++
-	return &data{engine: e, content: e.Content, listed: time.Now()}, nil
+	return &data{engine: e, content: e.Content, times: e.Times, listed: time.Now()}, nil
+}
+
+// Keep has scans that need not list anew find such a list.
+func (e *Engine) Keep(kept Kept) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Kept = &kept
 }
 
 // Change gives the folders other content, which the next Scan sees.
-func (e *Engine) Change(content string) {
+func (e *Engine) Change(content string) { e.Rewrite(content, "") }
+
+// Rewrite is Change, with what its data says of times from then on.
+func (e *Engine) Rewrite(content, times string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Content = content
+	e.Content, e.Times = content, times
 }
 
 // ChangeVersions changes what its data says of versions, while it is in use.
@@ -175,6 +187,7 @@ type data struct {
 	engine  *Engine
 	content string
 	kept    *Kept // nil: it was listed
+	times   string
 	listed  time.Time
 	once    sync.Once
 }
@@ -192,6 +205,9 @@ func (d *data) Versions() (store, versions string) {
 	}
 	return d.engine.Store, d.engine.Versions
 }
+
+// Listing implements snapshots.Data.
+func (d *data) Listing() string { return d.times }
 
 func (d *data) Listed() time.Time { return d.listed }
 

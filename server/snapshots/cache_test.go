@@ -54,6 +54,7 @@ type scanned struct {
 
 func (d *scanned) Fingerprint() string        { return d.fingerprint }
 func (d *scanned) Versions() (string, string) { return "", "" }
+func (d *scanned) Listing() string            { return "" }
 func (d *scanned) Listed() time.Time          { return d.listed }
 func (*scanned) Len() int                     { return 1 }
 func (*scanned) Classes() []dataset.Class     { return nil }

@@ -34,6 +34,9 @@ type Data interface {
 	Fingerprint() string
 	// Versions are digests of the store and of the versions of all that is listed; empty of files. See dataset.Snapshot.
 	Versions() (store, versions string)
+	// Listing is a digest of all that is listed, with the times of files; empty: it does not tell whether it is the
+	// same. See dataset.Snapshot.
+	Listing() string
 	// Listed is when the scan began that found what is listed.
 	Listed() time.Time
 	Len() int

@@ -517,6 +517,27 @@ func (m *Manifest) CheckPages() error {
 	return nil
 }
 
+// Content is a digest of what the manifest says of samples, with the times of their files; of folders only where samples
+// are members, or there are so many of them that reading all pages would take long. The error wraps ErrDamaged.
+func (m *Manifest) Content() ([]byte, error) {
+	if m.form&Members != 0 || m.samples > mostDigested {
+		return m.foot[sha256.Size : 2*sha256.Size], nil
+	}
+	content := sha256.New()
+	content.Write(m.Fingerprint())
+	for i := 0; i < m.samples; i += perPage {
+		page, ok := m.page(i)
+		if !ok {
+			return nil, fmt.Errorf("%w: page of sample %d", ErrDamaged, i)
+		}
+		content.Write(page[:pageHead])
+	}
+	return content.Sum(nil), nil
+}
+
+// mostDigested samples take some 150 MB of pages.
+const mostDigested = 1 << 23
+
 // Same reports whether two manifests say the same, but for when they were made.
 func (m *Manifest) Same(other *Manifest) bool {
 	return bytes.Equal(m.foot[:scannedAt], other.foot[:scannedAt])

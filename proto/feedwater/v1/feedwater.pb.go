@@ -233,7 +233,8 @@ type OpenRequest struct {
 	// The trainer's own; see Trainer.
 	Trainer *Trainer `protobuf:"bytes,6,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	// When set, a list of the data that was made longer ago than this is made anew, though nothing tells that it is not true. A trainer whose nodes
-	// do not agree on the data asks so, once for each opening, with the time since that began. Whatever is asked, a node spends at most a quarter
+	// do not agree on the data asks so, once for each opening, with the time since that began. It asks a node that took part before again, ever more
+	// seldom, for as long as its data is not the job's. Whatever is asked, a node spends at most a quarter
 	// of its time so for a folder whose list takes less than 20 s, and makes longer ones anew once a minute. Nodes that do not know it answer as they did.
 	ListedWithin  *durationpb.Duration `protobuf:"bytes,7,opt,name=listed_within,json=listedWithin,proto3" json:"listed_within,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -478,7 +479,11 @@ type OpenResponse struct {
 	// Digest of the versions of all objects of the data in that store. An object that was replaced by one of the same size has the fingerprint of the
 	// other and another version, so nodes of the same store that differ here cannot serve the same job, and neither can one that differs from
 	// the nodes that the job began with. Nodes of different stores are not compared: copies differ in versions.
-	Versions      string `protobuf:"bytes,17,opt,name=versions,proto3" json:"versions,omitempty"`
+	Versions string `protobuf:"bytes,17,opt,name=versions,proto3" json:"versions,omitempty"`
+	// Digest of all that the list says that the node reads by, with the times of files. Copies differ in it, so it is compared with nothing but what
+	// the same node told before: a node that found a file changed, and tells again what it told when it took part, has the files that it had
+	// then, and takes part again. Empty: it cannot tell.
+	Listing       string `protobuf:"bytes,18,opt,name=listing,proto3" json:"listing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -628,6 +633,13 @@ func (x *OpenResponse) GetStore() string {
 func (x *OpenResponse) GetVersions() string {
 	if x != nil {
 		return x.Versions
+	}
+	return ""
+}
+
+func (x *OpenResponse) GetListing() string {
+	if x != nil {
+		return x.Listing
 	}
 	return ""
 }
@@ -3992,7 +4004,7 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\n" +
 	"UnitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa8\x04\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc2\x04\n" +
 	"\fOpenResponse\x12\x12\n" +
 	"\x04plan\x18\x01 \x01(\tR\x04plan\x12\x1b\n" +
 	"\tplan_hash\x18\x02 \x01(\tR\bplanHash\x12\x1d\n" +
@@ -4013,7 +4025,8 @@ const file_feedwater_v1_feedwater_proto_rawDesc = "" +
 	"\bprotocol\x18\x0e \x01(\rR\bprotocol\x125\n" +
 	"\trevisions\x18\x0f \x01(\v2\x17.feedwater.v1.RevisionsR\trevisions\x12\x14\n" +
 	"\x05store\x18\x10 \x01(\tR\x05store\x12\x1a\n" +
-	"\bversions\x18\x11 \x01(\tR\bversions\"L\n" +
+	"\bversions\x18\x11 \x01(\tR\bversions\x12\x18\n" +
+	"\alisting\x18\x12 \x01(\tR\alisting\"L\n" +
 	"\n" +
 	"PutRequest\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
