@@ -162,6 +162,7 @@ func (fl *inFlight) leaveOutBroken(w *Want, by *member) {
 	}
 	m, err := w.decodeFailure.member, w.decodeFailure.err
 	fl.job.log.Warn("a sample does not decode on a node and does on another: the copy is damaged", "node", m.node.Addr(), "other", by.node.Addr(), "err", err)
+	m.listing = "" // a list does not tell whether a copy is damaged
 	m.reopenStream(err.Error() + "; opened again")
 }
 

@@ -197,3 +197,112 @@ func swap(t *testing.T, dir string) {
 		}
 	}
 }
+
+// Files that are wrong for a while under a job that has this node alone. As soon as they are what they were, as their
+// sizes and times tell, the job goes on with the stream that it would have had. Files of other times may have other
+// pixels, and end the job.
+func TestFilesAreWrongForAWhile(t *testing.T) {
+	pictures, masks := "pictures/class0/*.jpg", "masks/class0/*.png"
+	for name, c := range map[string]struct {
+		files         string
+		spoil, repair func(t *testing.T, file kept)
+		fails         string
+	}{
+		"written again in place": {pictures, cutShort, writeBack, ""},
+		"others in their place":  {masks, func(t *testing.T, f kept) { f.replace(t, f.content[:50]) }, func(t *testing.T, f kept) { f.replace(t, f.content) }, ""},
+		"other times":            {masks, cutShort, func(t *testing.T, f kept) { f.modified = time.Now(); writeBack(t, f) }, "listed anew: the names and sizes that the job began with"},
+		"never right again":      {pictures, cutShort, func(*testing.T, kept) {}, "listed anew: other data than the job began with"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nodes, root := newCluster(t), maskedFolder(t)
+			files := keepFiles(t, filepath.Join(root, c.files))
+			nodes.startReal("a", root)
+			want := digest(t, newLoader(t, loader.Options{Options: nodes.realOptions(masked, "a"), Batch: 3}), 1)
+			options := nodes.realOptions(masked, "a")
+			options.Timeout = 8 * time.Second
+			l := newLoader(t, loader.Options{Options: options, Batch: 3, Window: 2})
+			d := loader.NewDigest()
+			for b, err := range l.Batches(t.Context()) {
+				if c.fails != "" && err != nil {
+					if !errors.As(err, new(*node.DataError)) || !strings.Contains(err.Error(), c.fails) {
+						t.Errorf("%v, want a DataError that says %q", err, c.fails)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Samples() == 0 {
+					for _, f := range files {
+						c.spoil(t, f)
+					}
+					go func() {
+						nodes.until("the node is not left out", func() bool { return l.Fleet().Status()[0].State == client.LeftOut })
+						for _, f := range files {
+							c.repair(t, f)
+						}
+					}()
+				}
+				if err := d.Add(b); err != nil {
+					t.Fatal(err)
+				}
+				b.Release()
+			}
+			if got := fmt.Sprintf("%d %s", d.Samples(), d.Sum()); got != want || c.fails != "" {
+				t.Errorf("the stream is %s, undisturbed %s", got, want)
+			}
+		})
+	}
+}
+
+// kept is what a file was.
+type kept struct {
+	path     string
+	content  []byte
+	modified time.Time
+}
+
+func keepFiles(t *testing.T, pattern string) (all []kept) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modified := time.Unix(1e9, 0)
+		if err := os.Chtimes(path, time.Time{}, modified); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, kept{path, content, modified})
+	}
+	return all
+}
+
+// write writes a file in place, with its old time.
+func (f kept) write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	err := os.WriteFile(path, content, 0o644)
+	if err == nil {
+		err = os.Chtimes(path, time.Time{}, f.modified)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// replace puts another file in its place.
+func (f kept) replace(t *testing.T, content []byte) {
+	t.Helper()
+	f.write(t, f.path+".new", content)
+	if err := os.Rename(f.path+".new", f.path); err != nil {
+		t.Error(err)
+	}
+}
+
+func cutShort(t *testing.T, f kept)  { f.write(t, f.path, f.content[:50]) }
+func writeBack(t *testing.T, f kept) { f.write(t, f.path, f.content) }

@@ -238,6 +238,7 @@ func (f *Fleet) Pulse(p *pb.Pulse) {
 func (f *Fleet) handleJoin(s *session) {
 	m := s.member
 	m.session, m.tried, m.leftOut, m.err, m.changed = s, true, false, nil, ""
+	m.relist, m.listing = relisting{}, s.listing
 	m.hadStream, s.lastAnswer = true, time.Now()
 	f.inFlight.clearRefusals(m)
 	f.roster.refreshLive()

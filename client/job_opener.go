@@ -39,8 +39,8 @@ type jobOpener struct {
 
 // judgeJoin judges a node's answer, at once or when the others have answered too.
 func (o *jobOpener) judgeJoin(m *member, r *pb.OpenResponse, verdict chan<- joinDecision) {
-	m.endRelist()
-	switch v := o.judgeAnswer(m, r); {
+	anew := m.endRelist()
+	switch v := o.judgeAnswer(m, r, anew); {
 	case o.job.ctx.Err() != nil:
 		verdict <- joinDecision{err: ErrClosed}
 	case v.err == nil && o.job.info.Load() != nil:
@@ -75,7 +75,7 @@ func (o *jobOpener) pinWhenReady(now time.Time) {
 	}
 	o.job.pinAnswer(mostCommonAnswer(answered))
 	for _, m := range answered {
-		v := o.judgeAnswer(m, m.proposal.info)
+		v := o.judgeAnswer(m, m.proposal.info, false)
 		if v.err == nil {
 			o.job.pinStore(m.node.Addr(), m.proposal.info)
 		}
@@ -117,10 +117,10 @@ func relistAll(answered []*member) bool {
 
 // awaitsLists reports whether a node lists its data anew: however long it takes, nothing is pinned before.
 func (o *jobOpener) awaitsLists() bool {
-	return slices.ContainsFunc(o.roster.members, func(m *member) bool { return m.relist == relists })
+	return slices.ContainsFunc(o.roster.members, func(m *member) bool { return m.relist.asked })
 }
 
-// orRelist has a node list its data anew that was refused for it, if it was not asked before.
+// orRelist has a node list its data anew that was refused for it, if that is due.
 func (d joinDecision) orRelist(m *member) joinDecision {
 	if isOfDifference(d.err) && m.askToRelist() {
 		return joinDecision{err: errRelist}
@@ -211,8 +211,9 @@ func (m *member) sendDecision(v joinDecision) {
 	m.proposal = nil
 }
 
-// judgeAnswer compares a node's answer with what the job has pinned. It runs on the fleet's goroutine.
-func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse) joinDecision {
+// judgeAnswer compares a node's answer, of data that it listed anew or not, with what the job has pinned. It runs on the
+// fleet's goroutine.
+func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse, anew bool) joinDecision {
 	first := o.job.info.Load()
 	numerics, fingerprint := o.job.options.Numerics, o.job.options.Fingerprint
 	if first != nil {
@@ -230,8 +231,8 @@ func (o *jobOpener) judgeAnswer(m *member, r *pb.OpenResponse) joinDecision {
 		return joinDecision{err: o.job.stores.Check(m.node.Addr(), r)}
 	case first != nil && masksOf(r) != masksOf(first):
 		return joinDecision{err: newMismatch("masks", masksOf(r), masksOf(first))}
-	case m.changed != "":
-		return joinDecision{err: &node.DataError{Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
+	case m.changed != "" && (!anew || !m.hasItsData(r)):
+		return joinDecision{err: &node.DataError{Differs: true, Message: "the names and sizes that the job began with, which do not tell whether the pixels are the same"}}
 	case first != nil && r.PlanHash != first.PlanHash:
 		return joinDecision{err: &batch.PlanError{Field: "plan", Message: fmt.Sprintf("means other batches there (hash %.12s, the job's is %.12s): another version?", r.PlanHash, first.PlanHash)}}
 	}

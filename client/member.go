@@ -26,7 +26,8 @@ type member struct {
 	tried     bool     // there was an answer, or there was none
 	leftOut   bool
 	proposal  *proposal  // its answer, while that waits
-	relist    relisting  // whether it was asked to list its data anew
+	relist    relisting  // when it was asked to list its data anew
+	listing   string     // what it told of its list when it took part last; empty: nothing that says whether its data is what it was
 	scans     []*pb.Scan // what it lists, as it said while it was being opened
 	changed   string     // why it was opened again: what it said of its data while it was in, and what was done
 	gate      gate       // open while the fleet wants a stream to it
@@ -57,6 +58,7 @@ type session struct {
 	stream     node.Stream
 	quit       context.CancelFunc
 	workers    int
+	listing    string            // of its data, as the node told
 	codecs     map[string]uint32 // their revisions, and the build that has them, as the node told
 	build      string
 	attempts   []*attempt
@@ -217,13 +219,29 @@ func (m *member) takeProbe(clock float64, now time.Time) bool {
 	return true
 }
 
-// relisting is how far it is that a node lists its data anew, since it does not agree with others. Each is asked once.
-type relisting int
+// hasItsData reports whether an answer says that a node which said that its data changed has what it had again.
+func (m *member) hasItsData(r *pb.OpenResponse) bool {
+	return m.listing != "" && r.GetListing() == m.listing
+}
 
+// relisting is when a node lists its data anew, since it does not agree with others.
+type relisting struct {
+	asked bool          // its next answer tells what it lists
+	last  time.Time     // when it answered last
+	wait  time.Duration // from then to the next time, at least; 0: it was not asked
+}
+
+// isDue reports whether a node is to be asked. Most is how long it waits at most.
+func (q *relisting) isDue(most time.Duration, now time.Time) bool {
+	return !q.asked && (q.wait == 0 || !now.Before(q.last.Add(min(q.wait, most))))
+}
+
+// Between two times that a node is asked to list its data anew lies relistFirst, twice as much, and so on up to
+// relistMost; up to relistAlone while no node has a stream. Folders may be large, and take long.
 const (
-	notAsked relisting = iota
-	relists            // its next answer tells what it lists
-	relisted
+	relistFirst = 5 * time.Second
+	relistAlone = 15 * time.Second
+	relistMost  = 10 * time.Minute
 )
 
 // proposal is an answer that waits for those of the other nodes.

@@ -154,7 +154,7 @@ func (m *member) serveStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &session{member: m, quit: quit, workers: int(r.Workers), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
+	s := &session{member: m, quit: quit, workers: int(r.Workers), listing: r.GetListing(), codecs: r.GetRevisions().GetCodecs(), build: buildOf(r)}
 	notice := func(n *pb.Notice) {
 		now := time.Now()
 		m.roster.job.inbox.postDeferred(func() { m.roster.events.handleNotice(s, n, now) })
@@ -176,8 +176,8 @@ func (m *member) serveStream(ctx context.Context) error {
 }
 
 // openAgreed opens the plan at the node, and has the fleet judge the answer. A node whose data the fleet does not agree
-// with may have a list of it that was made before the data changed: it is asked once more, for a list that is no older
-// than this opening.
+// with may have a list of it that was made before the data changed, or was put right again: it is asked once more, for a
+// list that is no older than this opening.
 func (m *member) openAgreed(ctx context.Context) (*pb.OpenResponse, error) {
 	began := time.Now()
 	r, err := m.openJudged(ctx, nil)
@@ -206,7 +206,7 @@ func (m *member) openJudged(ctx context.Context, within *durationpb.Duration) (*
 	return r, m.awaitDecision(ctx, r)
 }
 
-// orRelist is errRelist in place of an error of the data, of a node that has not been asked to list it anew.
+// orRelist is errRelist in place of an error of the data, of a node that is to list it anew.
 func (m *member) orRelist(ctx context.Context, err error) error {
 	if !isOfDifference(err) {
 		return err
@@ -218,21 +218,31 @@ func (m *member) orRelist(ctx context.Context, err error) error {
 	return v.err
 }
 
-// askToRelist reports whether a node is to list its data anew: it was not asked before.
+// askToRelist reports whether a node is to list its data anew: it was not asked before, or that was a while ago. Before a
+// job has begun each is asked once, and seldom later while its data never was the job's.
 func (m *member) askToRelist() bool {
-	if m.relist != notAsked {
+	q, most := &m.relist, relistMost
+	if m.hadStream && len(m.roster.live) == 0 {
+		most = relistAlone
+	}
+	if q.wait > 0 && m.roster.job.info.Load() == nil || !q.isDue(most, time.Now()) {
 		return false
 	}
-	m.relist = relists
-	m.roster.job.log.Info("node lists its data anew, since others have other data", "node", m.node.Addr())
+	q.asked, q.wait = true, min(max(2*q.wait, relistFirst), relistMost)
+	if !m.hadStream {
+		q.wait = relistMost
+	}
+	m.roster.job.log.Info("node lists its data anew, since it is not the job's", "node", m.node.Addr())
 	return true
 }
 
-// endRelist notes that a node that was asked to list its data anew has answered, or failed to.
-func (m *member) endRelist() {
-	if m.relist == relists {
-		m.relist = relisted
+// endRelist notes that a node has answered, or failed to, and reports whether it was asked to list its data anew.
+func (m *member) endRelist() bool {
+	was := m.relist.asked
+	if was {
+		m.relist.asked, m.relist.last = false, time.Now()
 	}
+	return was
 }
 
 // awaitDecision asks the fleet whether the node may take part. Where the data differs it says what differs.

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/feedwater-io/feedwater/batch"
 	"github.com/feedwater-io/feedwater/client"
 	"github.com/feedwater-io/feedwater/client/node"
+	"github.com/feedwater-io/feedwater/pipeline/dataset"
 	"github.com/feedwater-io/feedwater/server"
 	"github.com/feedwater-io/feedwater/server/servertest"
 )
@@ -119,4 +122,53 @@ func TestTrainersShareANewList(t *testing.T) {
 			t.Errorf("%d scans for eight trainers", n)
 		}
 	})
+}
+
+// A node whose data is wrong for a while beside others that go on, and of which a wrong list is kept, takes part again when its
+// data is right. As long as it is not it lists it ever more seldom.
+func TestNodeWhoseDataIsWrongForAWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		content, times string // in the end
+		leftOut        string
+		within         time.Duration
+		rounds, most   int // scans of each
+	}{
+		"right again":     {"one", "old", "", 40 * time.Second, 8, 3},
+		"of other times":  {"one", "new", "b", time.Hour, 1, 15},
+		"without times":   {"one", "", "b", time.Hour, 1, 15},
+		"still different": {"two", "old", "b", time.Hour, 1, 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes := newCluster(t)
+				var changed atomic.Bool
+				b := &servertest.Engine{Content: "one", Times: "old", Fail: func(*batch.Name) error {
+					if changed.Load() {
+						return &dataset.ChangedError{Path: "a", What: "has 1 bytes, had 2"}
+					}
+					return nil
+				}}
+				nodes.start("a", &servertest.Engine{Content: "one"}, server.Options{})
+				nodes.start("b", b, server.Options{})
+				f := nodes.open(nodes.options("a", "b"))
+				for range c.rounds {
+					changed.Store(true)
+					b.Rewrite("two", "new")
+					mustMake(t, f, 20)
+					expect(t, f, client.LeftOut, "b")
+					changed.Store(false)
+					b.Keep(servertest.Kept{Content: "two"})
+					b.Rewrite(c.content, c.times)
+					before := b.Listed()
+					time.Sleep(c.within)
+					expect(t, f, client.LeftOut, c.leftOut)
+					if n := b.Listed() - before; n < 1 || n > c.most {
+						t.Errorf("%d scans, want 1 to %d", n, c.most)
+					}
+				}
+				mustMake(t, f, 3)
+				f.Close()
+			})
+		})
+	}
 }
