@@ -91,7 +91,7 @@ func (o *agentOptions) flagSet() *pflag.FlagSet {
 func (o *agentOptions) decodingVariables() (names []string) {
 	for _, name := range []string{"index", "index-limit", "index-copies", "keep"} {
 		f := o.flags.Lookup(name)
-		if _, from, ok := lookUpFlag(agentCommand, f); ok && f.Value.String() != f.DefValue {
+		if _, from, ok := lookUpFlag(agentCommand, f); ok && given(f) {
 			names = append(names, from)
 		}
 	}
@@ -234,7 +234,7 @@ func runAgent(ctx context.Context) error {
 	pixels := pixelcache.New(int64(o.keep))
 	defer pixels.Close()
 	warnings := new(agent.Warnings)
-	warnings.Add(slices.Concat(environmentWarnings(agentCommand, os.Environ()), flagWarnings(agentCommand, o.flags), o.warnings(o.lists.dir), o.lists.warnings())...)
+	warnings.Add(slices.Concat(environmentWarnings(agentCommand, os.Environ()), optionWarnings(agentCommand, &o.indexPlace, &o.lists))...)
 	index := o.openIndex(o.lists.dir, log, nil, func(what string) { warnings.Add(what) })
 	own := newLocalPipelines(log, c, local.Options{
 		Lists: lists, Tables: given, Index: index, Pixels: pixels, Tracer: spans.Tracer(),

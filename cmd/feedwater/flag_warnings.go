@@ -2,10 +2,16 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
 )
+
+// optionWarnings say what a command's options ask for and do not get. The index's flags are those of the command.
+func optionWarnings(command string, index *indexPlace, lists *listPlace) []string {
+	return slices.Concat(flagWarnings(command, index.flags), index.warnings(lists.dir), lists.warnings())
+}
 
 // needs are flags that do nothing without another one.
 var needs = []struct{ flag, other string }{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +79,7 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, w := range slices.Concat(flagWarnings("index", o.flags), o.warnings(o.lists.dir), o.lists.warnings()) {
+	for _, w := range optionWarnings("index", &o.indexPlace, &o.lists) {
 		fmt.Fprintf(status, "feedwater: %s\n", w)
 	}
 	show := newProgress(status)
@@ -108,16 +107,17 @@ func (o *indexOptions) runIndex(ctx context.Context, out, status io.Writer) erro
 	index := pipeline.IndexOptions{Dir: dir, MaxBytes: int64(o.limit), CopyBytes: int64(o.copies), Interval: o.interval}
 	done, err := pipeline.IndexSnapshot(ctx, roots, data, index, o.workers, func(n pipeline.Indexed) { show.showStep(n.Seen, data.Len()) })
 	show.clearBar()
-	if err != nil && done.Seen == 0 && !errors.Is(err, context.Canceled) {
+	interrupted := errors.Is(err, context.Canceled)
+	if err != nil && done.Seen == 0 && !interrupted {
 		return err
 	}
 	o.printReport(out, dir, done, time.Since(began))
 	switch {
-	case err != nil && !errors.Is(err, context.Canceled):
-		return fmt.Errorf("stopped after %d of %d pictures%s: %w", done.Seen, data.Len(), lostText(done), err)
-	case err != nil:
+	case interrupted:
 		sayHanging(roots.States(), status)
 		return fmt.Errorf("interrupted after %d of %d pictures%s; what was written stays, and running it again goes on from there", done.Seen, data.Len(), lostText(done))
+	case err != nil:
+		return fmt.Errorf("stopped after %d of %d pictures%s: %w", done.Seen, data.Len(), lostText(done), err)
 	case done.Failed > 0:
 		return fmt.Errorf("%d of %d pictures could not be read, the first: %w", done.Failed, data.Len(), done.Failure)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -161,7 +160,7 @@ func (o *serveOptions) runNode(ctx context.Context, stdout, stderr io.Writer) (f
 		return usageError{err}
 	}
 	warnOfEnvironment("serve", log)
-	for _, w := range slices.Concat(flagWarnings("serve", o.indexes.flags), o.indexes.warnings(o.lists.dir), o.lists.warnings()) {
+	for _, w := range optionWarnings("serve", &o.indexes, &o.lists) {
 		log.Warn(w)
 	}
 	secure, endAudit, err := o.openSecurity(ctx, stdout, log)

@@ -88,7 +88,7 @@ func (o *topOptions) runTop(ctx context.Context, hosts []string, out io.Writer) 
 	if err := o.checkFlags(hosts); err != nil {
 		return usageError{err}
 	}
-	if o.page == "" && !o.once && !o.json && !isTerminal(out) {
+	if o.page == "" && !o.once && !o.json && windowOf(out) == nil {
 		return usageError{errors.New("top draws on a terminal, and this output is none: --once prints once, --json prints JSON, --page ADDRESS serves a page")}
 	}
 	list, end, err := listNodes(ctx, hosts)

@@ -37,7 +37,7 @@ type Cache struct {
 
 	mu       sync.Mutex
 	pictures map[Key]*Picture
-	costs    map[string]*float64 // by format: nanoseconds that decoding takes for a byte of pixels; moving averages
+	costs    map[string]float64 // by format: nanoseconds that decoding takes for a byte of pixels; moving averages
 	groups   map[groupKey]*group
 	looked   map[string]time.Time // when a picture of data that has some was last looked for
 	memory   memory
@@ -67,7 +67,7 @@ func New(most int64) *Cache {
 	if most <= 0 {
 		return nil
 	}
-	return &Cache{most: most, pictures: map[Key]*Picture{}, costs: map[string]*float64{}, groups: map[groupKey]*group{}, looked: map[string]time.Time{}}
+	return &Cache{most: most, pictures: map[Key]*Picture{}, costs: map[string]float64{}, groups: map[groupKey]*group{}, looked: map[string]time.Time{}}
 }
 
 // A Picture has the pixels of one file. Whoever got it from Find or Reserve has it lent, and returns it by Release.
@@ -256,8 +256,8 @@ func (c *Cache) listYielding(cost float64) []*group {
 
 // costOf is what a format is known to take; very much where nothing is known.
 func (c *Cache) costOf(name string) float64 {
-	if cost := c.costs[name]; cost != nil {
-		return *cost
+	if cost, known := c.costs[name]; known {
+		return cost
 	}
 	return math.Inf(1)
 }
@@ -312,14 +312,14 @@ func (c *Cache) Put(key Key, file []byte, p *Picture, took time.Duration) {
 
 // addCost adds what one picture took to its format's average, and returns that.
 func (c *Cache) addCost(name string, cost float64) float64 {
-	average := c.costs[name]
-	if average == nil {
-		average = &cost
-		c.costs[name] = average
+	average, known := c.costs[name]
+	if !known {
+		average = cost
 	}
 	const weight = 1.0 / 16
-	*average += float64((cost - *average) * weight)
-	return *average
+	average += float64((cost - average) * weight)
+	c.costs[name] = average
+	return average
 }
 
 // Counts tells what became of the cache so far; of a nil one nothing did.
